@@ -61,8 +61,8 @@ pub enum Error {
         /// Its version.
         version: u32,
     },
-    /// An earlier write or sync failed, so the end of the log is not known. The store takes no more
-    /// writes until it is opened again.
+    /// An earlier write or sync failed, and it is not known what it left of the log. The store takes
+    /// no more writes until it is opened again.
     Poisoned {
         /// The failure.
         reason: String,
@@ -85,7 +85,7 @@ pub enum Error {
         max: u64,
     },
     /// A batch has more bytes than the store takes at once: than fit into one segment of a log
-    /// store.
+    /// store, or than the options of an ordered store allow.
     BatchTooLarge {
         /// Bytes of its records.
         bytes: u64,
@@ -113,6 +113,12 @@ pub enum Error {
     NotSorted {
         /// The number of keys before it.
         entry: u64,
+    },
+    /// The compaction filter panicked. The merge was not made, and the filter is not called again
+    /// until the store is opened again.
+    FilterPanicked {
+        /// What the panic says.
+        reason: String,
     },
     /// The folder for a checkpoint has files already.
     NotEmpty {
@@ -237,6 +243,11 @@ impl Error {
                 f,
                 "{folder} is not empty; give the checkpoint a folder that is empty or does not exist"
             ),
+            Self::FilterPanicked { reason } => write!(
+                f,
+                "the compaction filter panicked ({reason}); the store goes on and keeps every entry; \
+                 mend the filter and open the store again"
+            ),
             Self::Stalled { waited, reason: Some(reason) } => write!(
                 f,
                 "the write was not made: it waited {waited} ms for room, and merging fails \
@@ -310,7 +321,8 @@ impl fmt::Display for Error {
             Self::BatchTooLarge { bytes, max } => write!(
                 f,
                 "a batch of {bytes} bytes is too large; the maximum of this store is {max} bytes; \
-                 write smaller batches, or create the store with larger segments"
+                 write smaller batches, or raise the maximum: `LsmOptions::max_batch_bytes`, or \
+                 `Options::segment_bytes` when a log store is created"
             ),
             Self::Source { error } => {
                 write!(f, "the value could not be read: {error}; nothing was written")
@@ -320,9 +332,10 @@ impl fmt::Display for Error {
                 "the store has {segments} segments, the maximum; compact it, or create one with \
                  larger segments"
             ),
-            Self::Stalled { .. } | Self::NotSorted { .. } | Self::NotEmpty { .. } => {
-                self.fmt_ordered(f)
-            }
+            Self::Stalled { .. }
+            | Self::NotSorted { .. }
+            | Self::NotEmpty { .. }
+            | Self::FilterPanicked { .. } => self.fmt_ordered(f),
             Self::OutOfMemory { bytes } => {
                 write!(f, "cannot allocate {bytes} bytes of memory; free memory and try again")
             }

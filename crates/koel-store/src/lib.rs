@@ -31,6 +31,7 @@ pub use log::{
     CompactReport, Iter, Keys, LogStore, OpenReport, Options, SalvageReport, Stats, ValueReader,
     VerifyReport,
 };
+#[cfg(feature = "trials")]
 #[doc(hidden)]
 pub use lsm::table_trial;
 pub use lsm::{

@@ -15,10 +15,11 @@
 //! | `scan.rs` | the records of a segment, in order |
 //! | `detect.rs`, `kind.rs` | which kind of store a folder has |
 //! | `replace.rs` | replacing the manifest in one step |
-//! | `manifest.rs` | the manifest of a log store: its live segments |
 //! | `batch.rs` | writes that take effect together |
+//! | `log_end.rs` | the end of a log: appending, what a failure means, the next file |
 //! | `durability.rs` | when a write is acknowledged, and group commit |
 //! | `torn.rs` | where a log ends: a torn end, or damage |
+//! | `leftovers.rs` | files that a crash left behind, and manifests of an earlier moment |
 //! | `damage.rs` | damage as a list instead of an error |
 //! | `poison.rs` | no write after a failed one |
 //! | `folder_lock.rs` | the lock of the folder |
@@ -38,8 +39,9 @@ pub(crate) mod file_names;
 pub mod files;
 pub(crate) mod folder_lock;
 pub(crate) mod kind;
+pub(crate) mod leftovers;
 pub(crate) mod lock;
-pub(crate) mod manifest;
+pub(crate) mod log_end;
 pub(crate) mod memory;
 mod open_folder;
 pub(crate) mod poison;

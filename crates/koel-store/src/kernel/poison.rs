@@ -1,13 +1,15 @@
-//! No write after a failed one.
+//! No write after one of which it is not known what it left.
 //!
-//! After a failed append the end of the log is unknown. After a failed sync so are the bytes before
-//! it: the system may have dropped them, and does not report that twice. A store that went on would
+//! After a failed append that cannot be cut off, the end of the log is unknown (`log_end.rs`). After
+//! a failed sync so are the bytes before it: the system may have dropped them, and does not report that twice. A store that went on would
 //! acknowledge writes that follow a hole. So the first failure is stored, and every later write is
 //! refused with it; reads go on.
 //!
-//! A write cut off by a panic in the caller's code is a failure too. A read-only store refuses
-//! writes in the same way from the start.
+//! A write cut off by a panic in the caller's code is a failure too, and so is a panic in a thread
+//! of the store. A read-only store refuses writes in the same way from the start.
 
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::OnceLock;
 
 use crate::Error;
@@ -59,10 +61,24 @@ impl Poison {
         error
     }
 
+    /// Runs a thread of a store. A panic in it is a failure, and ends here.
+    pub(crate) fn unless_panicked(&self, run: impl FnOnce()) {
+        if let Err(panic) = panic::catch_unwind(AssertUnwindSafe(run)) {
+            let reason = format!("a thread of the store panicked: {}", panic_message(&*panic));
+            self.0.get_or_init(|| Reason::Failed(reason));
+        }
+    }
+
     /// Starts a write that runs code of the caller, which may panic.
     pub(crate) fn attempt(&self) -> Attempt<'_> {
         Attempt(Some(self))
     }
+}
+
+/// Returns what a panic says.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 impl Attempt<'_> {

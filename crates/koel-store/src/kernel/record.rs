@@ -31,6 +31,8 @@ pub(crate) const ALIGNMENT: u64 = 8;
 /// Bytes of the longest header. The shortest record is as long (the shortest header has 20 bytes,
 /// padded to 24), so this many bytes can be read wherever a record starts.
 pub(crate) const HEADER: usize = 24;
+/// Bytes of a mark.
+pub(crate) const MARK: usize = 32;
 /// Bytes of a large value between two checksums. A longer value is large.
 pub(crate) const BLOCK: usize = 64 << 10;
 

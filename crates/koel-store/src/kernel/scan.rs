@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::bytes::{u64_at, usize_of};
 use super::memory;
-use super::record::{self, ALIGNMENT, HEADER, Header, Kind};
+use super::record::{self, ALIGNMENT, HEADER, Header, Kind, MARK};
 use super::segment::{FIRST_RECORD, Segment};
 use crate::Error;
 
@@ -159,7 +159,6 @@ impl Scan {
 /// Looks at every offset where a record could start, because the records before a mark may be
 /// unreadable.
 pub(crate) fn last_durable_offset(segment: &Segment, from: u64, end: u64) -> Result<u64, Error> {
-    const MARK: usize = 32;
     let mut last = 0;
     let mut at = from.next_multiple_of(ALIGNMENT);
     let mut buffer = vec![0; AHEAD];

@@ -23,9 +23,9 @@ use super::file_names;
 use super::files::{File, Folder};
 use super::lock::lock;
 use super::memory;
-use super::poison::Poison;
 use super::record::{self, BlockSize, BodyCheck, Header, Position};
 use crate::Error;
+use crate::error::FOLDER;
 
 /// Valid sizes of a segment in bytes, unless it holds a single, longer record. The maximum is more
 /// than any record has.
@@ -75,16 +75,27 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// Creates the file of a segment. It needs a header next: [`write_header`](Self::write_header).
+    /// Creates the file of a segment, which is to be [made durable](Self::make_durable) next.
     pub(crate) fn create(folder: &dyn Folder, salt: u64, number: u64) -> Result<Self, Error> {
         let name = file_names::segment(number);
         let file = folder.create(&name).map_err(Error::io("create", &name))?;
         Ok(Self::with_file(file, name, salt, number))
     }
 
-    /// Writes the header. It is durable after [`sync`](Self::sync), and the name of the file after
-    /// a sync of the folder.
-    pub(crate) fn write_header(&self) -> Result<(), Error> {
+    /// Writes the header, and makes the file and its name durable. Removes it if that fails.
+    pub(crate) fn make_durable(&self, folder: &dyn Folder) -> Result<(), Error> {
+        let durable = self.write_header().and_then(|()| {
+            self.sync()?;
+            folder.sync().map_err(Error::io("sync", FOLDER))
+        });
+        if durable.is_err() {
+            // What cannot be removed is when the store is next opened.
+            drop(folder.remove(&self.name));
+        }
+        durable
+    }
+
+    fn write_header(&self) -> Result<(), Error> {
         self.write(&KIND.header(self.salt, self.number), 0)?;
         self.set_end(FIRST_RECORD);
         Ok(())
@@ -260,13 +271,6 @@ impl Segment {
         self.file.set_len(len).map_err(Error::io("truncate", &self.name))?;
         self.set_end(len);
         Ok(())
-    }
-
-    /// Cuts off what a failed append has written after `at`, and poisons the store. Returns the
-    /// error; if even that fails, it is not known whether the write is there.
-    pub(crate) fn undo_append(&self, at: u64, error: Error, poison: &Poison) -> Error {
-        let error = poison.set(error);
-        if self.truncate(at).is_ok() { error } else { error.in_doubt() }
     }
 
     /// Reads until `into` is full or the file ends. Returns the number of bytes read.

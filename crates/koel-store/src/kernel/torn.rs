@@ -29,6 +29,29 @@ pub(crate) fn is_torn(segment: &Segment, known: u64, offset: u64) -> Result<bool
     Ok(offset >= known.max(last_durable_offset(segment, offset, segment.end())?))
 }
 
+/// Prepares the last segment to be written to from `end` on: cuts off a torn end, and makes the
+/// rest durable unless the store `was_closed`. A read-only store ignores a torn end.
+pub(crate) fn cut(
+    last: &Segment,
+    end: u64,
+    was_closed: bool,
+    read_only: bool,
+) -> Result<Option<TornEnd>, Error> {
+    let len = last.end();
+    let torn = TornEnd { file: last.name.clone(), offset: end, bytes: len.saturating_sub(end) };
+    if read_only {
+        last.set_end(end);
+    } else {
+        if end < len {
+            last.truncate(end)?;
+        }
+        if !was_closed {
+            last.sync()?;
+        }
+    }
+    Ok((end < len).then_some(torn))
+}
+
 /// Checks the length of a segment with an exact end.
 pub(crate) fn check_exact_length(segment: &Segment, end: u64) -> Result<(), Error> {
     let len = segment.end();

@@ -28,17 +28,21 @@ pub(super) fn start_compaction(
     bytes_per_second: u64,
 ) -> io::Result<JoinHandle<()>> {
     let name = "koel-compaction".to_owned();
-    thread::Builder::new().name(name).spawn(move || run_compaction(&store, bytes_per_second))
+    let run = move || store.log.poison.unless_panicked(|| run_compaction(&store, bytes_per_second));
+    thread::Builder::new().name(name).spawn(run)
 }
 
 /// Starts the sync thread. [`Store::sync_due`] wakes and stops it.
 pub(super) fn start_sync(store: Arc<Store>) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name("koel-sync".to_owned()).spawn(move || {
-        while store.sync_due.wait() {
-            // The next write returns the failure.
-            drop(store.sync());
-        }
-    })
+    let run = move || store.log.poison.unless_panicked(|| run_sync(&store));
+    thread::Builder::new().name("koel-sync".to_owned()).spawn(run)
+}
+
+fn run_sync(store: &Store) {
+    while store.log.sync_due.wait() {
+        // The next write returns the failure.
+        drop(store.log.sync());
+    }
 }
 
 fn run_compaction(store: &Store, bytes_per_second: u64) {

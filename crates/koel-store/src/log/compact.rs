@@ -112,7 +112,7 @@ impl Store {
         let _one_at_a_time = lock(&self.compacting);
         let mut report = CompactReport::default();
         loop {
-            self.poison.check()?;
+            self.log.poison.check()?;
             let Some(run) = self.next_run(pick) else { break };
             let outputs = match self.copy_or_clean_up(&run, pace) {
                 Ok(Some(outputs)) => outputs,
@@ -138,7 +138,7 @@ impl Store {
     /// none.
     fn shrink_index(&self) {
         for shard in 0..SHARDS {
-            let _no_changes = lock(&self.writer);
+            let _no_changes = self.log.end();
             self.index.shrink(shard);
         }
     }
@@ -146,8 +146,8 @@ impl Store {
     /// Returns the segments to rewrite next, if `pick` finds any.
     fn next_run(&self, pick: &dyn Fn(&[Usage]) -> Option<Range<usize>>) -> Option<Run> {
         let (order, now) = {
-            let writer = lock(&self.writer);
-            (self.segments.all(), writer.sequence - 1)
+            let end = self.log.end();
+            (self.segments.all(), end.sequence - 1)
         };
         let sealed = &order[..order.len().saturating_sub(1)];
         let run = pick(&pick::usages(sealed, now))?;
@@ -158,16 +158,16 @@ impl Store {
     /// Seals the active segment if compacting it would gain anything, so that all of the log can be
     /// compacted.
     pub(super) fn seal_for_compaction(&self) -> Result<(), Error> {
-        self.poison.check()?;
-        let mut writer = lock(&self.writer);
+        self.log.poison.check()?;
+        let mut end = self.log.end();
         // For a few marks a new segment is not worthwhile.
         let has_gain = |active: &Arc<Segment>| {
             let many_marks =
                 active.marks() * 100 >= active.end() * Policy::THOROUGH.segment_percent;
             active.dead() + active.tombstones() > 0 || many_marks
         };
-        if writer.active.as_ref().is_some_and(has_gain) {
-            self.start_segment(&mut writer)?;
+        if end.file.as_ref().is_some_and(has_gain) {
+            self.start_segment(&mut end)?;
         }
         Ok(())
     }
@@ -228,12 +228,8 @@ impl Store {
             if let Some(last) = outputs.last_mut() {
                 self.finish_output(last)?;
             }
-            let segment = {
-                let mut writer = lock(&self.writer);
-                let number = self.segments.free_number(writer.number)?;
-                self.create_segment(&mut writer, number)?
-            };
-            self.make_durable(&segment)?;
+            let segment = self.create_segment(&mut self.log.end())?;
+            segment.make_durable(&*self.folder)?;
             let (buffer, notes, moved) = (Vec::new(), Notes::default(), Vec::new());
             outputs.push(Output { segment, buffer, at: FIRST_RECORD, notes, moved });
         }
@@ -251,20 +247,20 @@ impl Store {
     /// Replaces a run with the outputs: in the manifest, in the log, in the index, then in the
     /// folder.
     fn replace_run(&self, run: Vec<Arc<Segment>>, outputs: &[Output]) -> Result<(), Error> {
-        self.sync()?;
+        self.log.sync()?;
         if outputs.is_empty() {
             run.iter().for_each(|segment| hint::remove(&*self.folder, segment.number));
         }
         let new: Vec<_> = outputs.iter().map(|output| output.segment.clone()).collect();
         let _no_new_views = self.relocating.write().unwrap_or_else(PoisonError::into_inner);
         {
-            let mut writer = lock(&self.writer);
-            self.poison.check()?;
+            let mut end = self.log.end();
+            self.log.poison.check()?;
             let mut order = self.segments.all();
             let first = order.iter().position(|segment| Arc::ptr_eq(segment, &run[0]));
             let first = first.unwrap_or(0);
             order.splice(first..first + run.len(), new.iter().cloned());
-            self.announce(&mut writer, &order, &new)?;
+            self.announce(&mut end, &order, &new)?;
             self.segments.replace(order, &new);
         }
         for output in outputs {
@@ -293,7 +289,7 @@ impl Store {
     fn update_index(&self, output: &Output) {
         let mut notes = output.notes.iter();
         for moved in output.moved.chunks(INDEX_BATCH) {
-            let mut writer = lock(&self.writer);
+            let mut end = self.log.end();
             for (&old, note) in moved.iter().zip(notes.by_ref()) {
                 if note.is_tombstone() {
                     continue;
@@ -302,7 +298,7 @@ impl Store {
                     output.segment.add_dead(note.size());
                     continue;
                 }
-                watch::notify(&mut writer.watches, old);
+                watch::notify(&mut end.own.watches, old);
                 let new = self.segments.location(&output.segment, note.offset());
                 self.index.replace(note.hash, old, new);
             }

@@ -20,7 +20,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::kernel::access::{read_whole, write_all};
-use crate::kernel::bytes::{u32_at, u64_at};
+use crate::kernel::bytes::{put_varint, take_varint, u32_at, u64_at};
 use crate::kernel::file_names;
 use crate::kernel::files::Folder;
 use crate::kernel::record::{self, ALIGNMENT, Kind, Position, SEQUENCE_LIMIT};
@@ -99,9 +99,9 @@ impl Note {
         let gap = self.offset().saturating_sub(end) / ALIGNMENT;
         let [units, tombstone] = [self.units >> 1, self.units & 1].map(u64::from);
         bytes.extend_from_slice(&self.hash.to_le_bytes());
-        write_number(bytes, units << 2 | u64::from(gap > 0) << 1 | tombstone);
+        put_varint(bytes, units << 2 | u64::from(gap > 0) << 1 | tombstone);
         if gap > 0 {
-            write_number(bytes, gap);
+            put_varint(bytes, gap);
         }
     }
 
@@ -171,29 +171,13 @@ impl Notes {
     }
 }
 
-/// Appends a number in LEB128: seven bits a byte, lowest first. Every byte but the last has its
-/// highest bit set.
-fn write_number(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push(number.to_le_bytes()[0] | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number.to_le_bytes()[0]);
-}
-
 /// Takes a number of at most 35 bits, in no more bytes than it needs, from the front of `bytes`.
 fn take_number(bytes: &mut &[u8]) -> Option<u64> {
-    let (mut number, mut bits) = (0, 0);
-    while bits < 35 {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << bits;
-        if byte < 0x80 {
-            return (byte > 0 || bits == 0).then_some(number);
-        }
-        bits += 7;
-    }
-    None
+    let before = *bytes;
+    let number = take_varint(bytes)?;
+    let len = before.len() - bytes.len();
+    let is_shortest = len == 1 || before[len - 1] > 0;
+    (is_shortest && number >> 35 == 0).then_some(number)
 }
 
 /// Removes the hint of a segment. Failures are ignored.

@@ -126,7 +126,7 @@ impl LogStore {
             let rate = options.compaction_rate;
             self.threads.push(background::start_compaction(store.clone(), rate)?);
         }
-        if store.bytes_per_sync < store.segment_bytes {
+        if options.bytes_per_sync < store.segment_bytes {
             self.threads.push(background::start_sync(store.clone())?);
         }
         Ok(())
@@ -212,7 +212,7 @@ impl LogStore {
     /// [`Error::Poisoned`] after a failed write, unless everything acknowledged is durable already;
     /// and I/O errors.
     pub fn sync(&self) -> Result<(), Error> {
-        self.store.sync()
+        self.store.log.sync()
     }
 
     /// Returns an iterator over all keys and values of this moment, in the order in which they were
@@ -376,11 +376,10 @@ impl LogStore {
 
     fn stop_threads(&mut self) {
         self.store.segment_filled.send(Signal::Stop);
-        self.store.sync_due.send(Signal::Stop);
+        self.store.log.sync_due.send(Signal::Stop);
         for thread in self.threads.drain(..) {
-            if let Err(panic) = thread.join() {
-                std::panic::resume_unwind(panic);
-            }
+            // A panic in it has ended all writes, with the reason.
+            drop(thread.join());
         }
     }
 

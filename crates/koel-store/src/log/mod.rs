@@ -13,7 +13,7 @@
 //! | `open.rs`, `recover.rs` | opening: what is sound, what is damage, what is a torn end |
 //! | `replay_hints.rs`, `replay_record.rs` | replaying the log into the index |
 //! | `write.rs` | writing |
-//! | `rollover.rs`, `sync.rs` | the end of the log, and its durability |
+//! | `rollover.rs` | the next segment |
 //! | `iter.rs`, `view.rs` | reading all keys, as of one moment |
 //! | `damaged.rs` | whose a record was that can no longer be read |
 //! | `read.rs`, `value.rs` | reading one key |
@@ -21,6 +21,7 @@
 //! | `state.rs`, `watch.rs`, `hint_cache.rs` | plain data in it |
 //! | `segments.rs` | the live segments; locations |
 //! | `index.rs` | hash -> locations, in memory |
+//! | `manifest.rs` | which segments are live |
 //! | `hint.rs` | what the index needs to know of a segment |
 //! | `options.rs` | how a store is opened |
 
@@ -32,6 +33,7 @@ mod hint_cache;
 mod index;
 mod iter;
 mod log_store;
+mod manifest;
 mod open;
 mod options;
 mod pick;
@@ -45,7 +47,6 @@ mod segments;
 mod state;
 mod stats;
 mod store;
-mod sync;
 mod value;
 mod verify;
 mod view;

@@ -16,11 +16,10 @@
 use std::sync::Arc;
 
 use super::hint::{self, Note, Notes};
+use super::manifest::Manifest;
 use super::replay_hints::NotesByShard;
 use super::store::Store;
 use crate::Error;
-use crate::kernel::lock::lock;
-use crate::kernel::manifest::Manifest;
 use crate::kernel::memory;
 use crate::kernel::record::{Kind, SEQUENCE_LIMIT};
 use crate::kernel::scan::{Record, Scan};
@@ -139,9 +138,9 @@ impl Store {
 
     fn observe_sequence(&self, segment: &Segment, sequence: u64) -> Result<(), Error> {
         segment.observe_sequence(sequence);
-        let mut writer = lock(&self.writer);
-        writer.sequence = writer.sequence.max(sequence + 1);
-        if writer.sequence < SEQUENCE_LIMIT {
+        let mut end = self.log.end();
+        end.sequence = end.sequence.max(sequence + 1);
+        if end.sequence < SEQUENCE_LIMIT {
             Ok(())
         } else {
             Err(segment.damaged(FIRST_RECORD, "its sequence numbers are out of range"))

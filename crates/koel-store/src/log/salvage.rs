@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use super::hint::{self, Note};
 use super::iter::Keys;
+use super::manifest::{Entry, Manifest};
 use super::pick::Policy;
 use super::store::{Store, hash};
 use super::value::ValueReader;
@@ -32,7 +33,6 @@ use crate::kernel::damage::{Damage, collect_damage};
 use crate::kernel::durability::Durability;
 use crate::kernel::file_names::{self, MANIFEST};
 use crate::kernel::files::Folder;
-use crate::kernel::manifest::{Entry, Manifest};
 use crate::kernel::record::{Kind, Position};
 use crate::kernel::scan::{Record, Scan};
 use crate::kernel::segment::{SIZES, Segment};
@@ -83,7 +83,7 @@ impl Store {
         }
         self.delete_outdated(&damaged, &unreadable)?;
         report.lost = unreadable.values().filter(|&&is_value| is_value).count() as u64;
-        self.sync()?;
+        self.log.sync()?;
         self.seal_for_compaction()?;
         self.compact(Policy::THOROUGH, &mut |_, _| true)?;
         Ok(report)

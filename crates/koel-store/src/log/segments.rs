@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use super::index::LOCATION_BITS;
+use super::manifest::{self, MAX_SEGMENTS};
 use crate::Error;
-use crate::kernel::manifest::{self, MAX_SEGMENTS};
 use crate::kernel::record::ALIGNMENT;
 use crate::kernel::segment::Segment;
 

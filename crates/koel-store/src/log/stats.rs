@@ -47,7 +47,7 @@ impl Store {
             appended_bytes: self.counts.appended.get(),
             compacted_bytes: self.counts.compacted.get(),
             reads: self.index.reads(),
-            poisoned: self.poison.has_failed(),
+            poisoned: self.log.poison.has_failed(),
             compaction_failed: lock(&self.compaction_failure).clone(),
         }
     }

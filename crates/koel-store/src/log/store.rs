@@ -4,9 +4,9 @@
 //!
 //! 1. `compacting`: one compaction at a time.
 //! 2. `relocating`: locations change.
-//! 3. `commits`: one sync at a time.
-//! 4. `writer`: the end of the log, the manifest, and every change of the index.
-//! 5. How far the log is durable (in `commits`), and the lock in `hint_cache`.
+//! 3. One sync of the log at a time.
+//! 4. The end of the log, the manifest, and every change of the index.
+//! 5. How far the log is durable, and the lock in `hint_cache`.
 //!
 //! Readers take none of these. They lock a shard of the index and the table of segments, each for a
 //! moment.
@@ -18,13 +18,12 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::hint;
 use super::hint_cache::HintCache;
 use super::index::Index;
+use super::manifest::{Entry, Manifest};
 use super::segments::Segments;
-use super::state::{Counts, OpenReport, Writer};
+use super::state::{AtEnd, Counts, End, OpenReport};
 use crate::Error;
-use crate::kernel::durability::GroupCommit;
 use crate::kernel::files::Folder;
-use crate::kernel::manifest::{Entry, Manifest};
-use crate::kernel::poison::Poison;
+use crate::kernel::log_end::Log;
 use crate::kernel::segment::{FIRST_RECORD, Segment};
 use crate::kernel::wakeup::Wakeup;
 
@@ -42,16 +41,11 @@ pub(super) struct Store {
     pub(super) compaction_failure: Mutex<Option<String>>,
     /// Write-locked while the records of the log and the locations in the index do not match.
     pub(super) relocating: RwLock<()>,
-    pub(super) writer: Mutex<Writer>,
-    pub(super) commits: GroupCommit,
-    pub(super) poison: Poison,
+    pub(super) log: Log<AtEnd>,
     pub(super) hint_cache: HintCache,
     pub(super) counts: Counts,
     /// Wakes the compaction thread when a segment is full.
     pub(super) segment_filled: Wakeup,
-    /// Wakes the sync thread when `bytes_per_sync` bytes are not durable.
-    pub(super) sync_due: Wakeup,
-    pub(super) bytes_per_sync: u64,
     pub(super) open_report: OpenReport,
 }
 
@@ -68,21 +62,14 @@ impl Store {
     }
 
     /// Returns the manifest for this moment and these segments.
-    pub(super) fn manifest(
-        &self,
-        writer: &Writer,
-        segments: &[Arc<Segment>],
-        clean: bool,
-    ) -> Manifest {
-        let durable = self.commits.durable();
-        let active = writer.active.as_ref().map(|active| active.number);
-        let entry = |segment: &Arc<Segment>| {
-            let exact = clean || Some(segment.number) != active;
+    pub(super) fn manifest(&self, end: &End, segments: &[Arc<Segment>], clean: bool) -> Manifest {
+        let (durable, last) = (self.log.commits.durable(), segments.len().saturating_sub(1));
+        let entry = |(place, segment): (usize, &Arc<Segment>)| {
             let is_last_durable = durable.segment == segment.number;
             let known = if is_last_durable { durable.offset } else { FIRST_RECORD };
             Entry {
                 number: segment.number,
-                end: if exact { segment.end() } else { known },
+                end: if clean || place < last { segment.end() } else { known },
                 cleaned: segment.cleaned(),
             }
         };
@@ -91,25 +78,24 @@ impl Store {
             salt: self.salt,
             seed: self.seed,
             segment_bytes: self.segment_bytes,
-            sequence: writer.sequence,
-            number: writer.number,
+            sequence: end.sequence,
+            number: end.own.number,
             keys: self.index.len(),
-            segments: segments.iter().map(entry).collect(),
+            segments: segments.iter().enumerate().map(entry).collect(),
         }
     }
 
     /// Makes these the segments of the log; no manifest has named the `new` ones before. From now
     /// on the log may continue after the end that the manifest has.
     ///
-    /// After a failure the store takes no more writes, and the new segments are removed, unless the
-    /// manifest names them nevertheless.
+    /// After a failure the new segments are removed, unless the manifest names them nevertheless.
     pub(super) fn announce<'a>(
         &self,
-        writer: &mut Writer,
+        end: &mut End,
         order: &[Arc<Segment>],
         new: impl IntoIterator<Item = &'a Arc<Segment>>,
     ) -> Result<(), Error> {
-        let stored = self.manifest(writer, order, false).store(&*self.folder);
+        let stored = self.manifest(end, order, false).store(&*self.folder, &self.log.poison);
         if let Err(error) = stored {
             if let Ok(Some(manifest)) = Manifest::load(&*self.folder) {
                 let is_named = |segment: &&Arc<Segment>| manifest.names(segment.number);
@@ -117,9 +103,9 @@ impl Store {
                     self.remove_new(segment);
                 }
             }
-            return Err(self.poison.set(error));
+            return Err(error);
         }
-        writer.announced = true;
+        end.announced = true;
         Ok(())
     }
 

@@ -4,13 +4,12 @@
 //! the manifest on disk, and the index: it has each live record and nothing else. Unlike opening,
 //! it goes on after damage, at the next sound record, so that one pass lists all damage.
 
+use super::manifest::Manifest;
 use super::store::Store;
 use super::view::View;
 use crate::Error;
 use crate::kernel::damage::{Damage, collect_damage};
 use crate::kernel::file_names::MANIFEST;
-use crate::kernel::lock::lock;
-use crate::kernel::manifest::Manifest;
 use crate::kernel::record;
 use crate::kernel::scan::Scan;
 
@@ -69,7 +68,7 @@ impl Store {
     /// the previous or the next one.
     fn check_manifest(&self) -> Result<(), Error> {
         // No other thread changes the manifest while the lock is held.
-        let _writer = lock(&self.writer);
+        let _end = self.log.end();
         let Some(manifest) = Manifest::load(&*self.folder)? else {
             return Err(Error::damaged(MANIFEST, 0, "the file is missing"));
         };
@@ -78,7 +77,7 @@ impl Store {
         let is_own = (manifest.salt, manifest.seed, manifest.segment_bytes)
             == (self.salt, self.seed, self.segment_bytes)
             && named.eq(segments.iter().map(|segment| segment.number));
-        if is_own || self.poison.has_failed() {
+        if is_own || self.log.poison.has_failed() {
             Ok(())
         } else {
             Err(Error::damaged(MANIFEST, 0, "it does not name the segments in use"))

@@ -12,7 +12,6 @@ use std::sync::{Arc, PoisonError};
 
 use super::store::Store;
 use super::watch::Watch;
-use crate::kernel::lock::lock;
 use crate::kernel::record::Kind;
 use crate::kernel::scan::Record;
 use crate::kernel::segment::Segment;
@@ -32,9 +31,9 @@ impl<'a> View<'a> {
     pub(super) fn new(store: &'a Store) -> Self {
         let watch = Arc::new(Watch::default());
         let _no_relocation = store.relocating.read().unwrap_or_else(PoisonError::into_inner);
-        let mut writer = lock(&store.writer);
-        writer.watches.retain(|watch| watch.strong_count() > 0);
-        writer.watches.push(Arc::downgrade(&watch));
+        let mut end = store.log.end();
+        end.own.watches.retain(|watch| watch.strong_count() > 0);
+        end.own.watches.push(Arc::downgrade(&watch));
         let with_end = |segment: Arc<Segment>| {
             let end = segment.end();
             (segment, end)

@@ -12,8 +12,7 @@ use std::sync::Arc;
 
 use super::hint::Note;
 use super::read::Located;
-use super::rollover::MARK;
-use super::state::Writer;
+use super::state::End;
 use super::store::Store;
 use super::watch;
 use crate::Error;
@@ -21,9 +20,8 @@ use crate::kernel::access::read_exact;
 use crate::kernel::batch::{Batch, Unsealed, length};
 use crate::kernel::bytes::usize_of;
 use crate::kernel::durability::{Durability, LogPosition};
-use crate::kernel::lock::lock;
 use crate::kernel::memory;
-use crate::kernel::record::{self, Header, Kind};
+use crate::kernel::record::{self, Header, Kind, MARK};
 use crate::kernel::segment::{FIRST_RECORD, Segment};
 
 /// Bytes of a large value that are written at a time.
@@ -49,16 +47,16 @@ enum Previous {
 
 impl Store {
     pub(super) fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
-        let max = self.segment_bytes - FIRST_RECORD - MARK;
+        let max = self.segment_bytes - FIRST_RECORD - MARK as u64;
         let bytes = batch.bytes().len() as u64;
         if batch.len() > 1 && bytes > max {
             return Err(Error::BatchTooLarge { bytes, max });
         }
         let position = {
-            let mut writer = lock(&self.writer);
-            self.append_batch(&mut writer, batch)?
+            let mut end = self.log.end();
+            self.append_batch(&mut end, batch)?
         };
-        self.wait_durable(position, durability).map_err(Error::in_doubt)
+        self.log.wait_durable(position, durability).map_err(Error::in_doubt)
     }
 
     pub(super) fn put(
@@ -107,48 +105,40 @@ impl Store {
     ) -> Result<bool, Error> {
         let hash = self.hash(record.key);
         let (had_value, position) = {
-            let mut writer = lock(&self.writer);
-            self.poison.check()?;
+            let mut end = self.log.end();
+            self.log.poison.check()?;
             let old = self.resolve_damaged(self.locate(record.key, hash), hash)?;
             let had_value = old.is_some();
             if had_value || record.header.kind != Kind::Tombstone {
-                self.append_single(&mut writer, record, hash, old)?;
+                self.append_single(&mut end, record, hash, old)?;
             }
-            (had_value, writer.position())
+            (had_value, end.position())
         };
-        self.wait_durable(position, durability).map_err(Error::in_doubt)?;
+        self.log.wait_durable(position, durability).map_err(Error::in_doubt)?;
         Ok(had_value)
     }
 
     /// Appends the records of a batch, and adds them to the index.
-    fn append_batch(&self, writer: &mut Writer, batch: &Batch) -> Result<LogPosition, Error> {
-        self.poison.check()?;
+    fn append_batch(&self, end: &mut End, batch: &Batch) -> Result<LogPosition, Error> {
+        self.log.poison.check()?;
         if batch.is_empty() {
-            return Ok(writer.position());
+            return Ok(end.position());
         }
         let previous = self.previous_records(batch)?;
-        let active = self.segment_with_room(writer, batch.bytes().len() as u64 + MARK)?;
-        let at = active.end();
-        let mut buffer = self.take_buffer(writer, &active);
-        let first = buffer.len();
-        buffer.extend_from_slice(batch.bytes());
-        for (i, unsealed) in batch.records().iter().enumerate() {
-            let more = i + 1 < batch.len();
-            let header = Header { more, sequence: writer.sequence, ..unsealed.header };
-            writer.sequence += 1;
-            let start = first + unsealed.start;
-            let end = start + usize_of(header.size());
-            let position = active.position(at + start as u64);
-            record::seal(&mut buffer[start..end], &header, &position);
-        }
-        let written = active.write(&buffer, at);
-        let end = at + buffer.len() as u64;
-        writer.keep_buffer(buffer);
-        written.map_err(|error| active.undo_append(at, error, &self.poison))?;
+        let last = self.segment_with_room(end, (batch.bytes().len() + MARK) as u64)?;
+        let before = last.end();
+        let at = self.log.append(end, &last, batch)?;
         let user = batch.records().iter().map(|record| user_bytes(&record.header)).sum();
-        self.advance_end(writer, &active, end, user);
-        self.index_batch(writer, &active, at + first as u64, batch, previous);
-        Ok(writer.position())
+        self.count(end, &last, before, user);
+        self.index_batch(end, &last, at, batch, previous);
+        Ok(end.position())
+    }
+
+    /// Counts a write to the last segment, which ended at `before`.
+    fn count(&self, end: &End, last: &Segment, before: u64, user_bytes: u64) {
+        self.counts.user.add_exclusive(user_bytes);
+        self.counts.appended.add_exclusive(last.end() - before);
+        last.observe_sequence(end.sequence - 1);
     }
 
     /// Returns what the records of a batch replace, with the hashes of their keys.
@@ -175,7 +165,7 @@ impl Store {
     /// Adds the records of a batch, written at `at`, to the index. Cannot fail.
     fn index_batch(
         &self,
-        writer: &mut Writer,
+        end: &mut End,
         active: &Arc<Segment>,
         at: u64,
         batch: &Batch,
@@ -195,23 +185,23 @@ impl Store {
                 }
             };
             let note = Note::new(hash, offset(record), &record.header);
-            self.index_record(writer, active, &note, old);
+            self.index_record(end, active, &note, old);
         }
     }
 
     /// Adds a record to the index in place of another.
     fn index_record(
         &self,
-        writer: &mut Writer,
+        end: &mut End,
         active: &Arc<Segment>,
         note: &Note,
         old: Option<Located>,
     ) {
-        writer.notes.push(note);
+        end.own.notes.push(note);
         note.count_in(active);
         let location = self.segments.location(active, note.offset());
         if let Some(old) = &old {
-            watch::notify(&mut writer.watches, old.location);
+            watch::notify(&mut end.own.watches, old.location);
             old.segment.add_dead(old.size);
         }
         let new = (!note.is_tombstone()).then_some(location);
@@ -221,37 +211,29 @@ impl Store {
     /// Appends one record, and adds it to the index in place of another.
     fn append_single(
         &self,
-        writer: &mut Writer,
+        end: &mut End,
         record: SingleRecord<'_>,
         hash: u64,
         old: Option<Located>,
     ) -> Result<(), Error> {
-        let active = self.segment_with_room(writer, record.header.size() + MARK)?;
-        let at = active.end();
-        let mut buffer = self.take_buffer(writer, &active);
-        let start = buffer.len();
-        let header = Header { sequence: writer.sequence, ..record.header };
-        record::append(&mut buffer, &header, record.key, record.value);
-        let offset = at + start as u64;
-        record::seal(&mut buffer[start..], &header, &active.position(offset));
-        // The source may panic when half of the value is written.
-        let attempt = self.poison.attempt();
-        let written = write_with_blocks(&active, at, &header, &mut buffer, record.source);
-        attempt.finish();
-        writer.keep_buffer(buffer);
-        let end = match written {
-            Ok(end) => end,
-            Err(Error::Source { error }) => {
-                let truncated = active.truncate(at).and_then(|()| active.sync());
-                truncated.map_err(|error| self.poison.set(error))?;
-                writer.marked = 0;
-                return Err(Error::Source { error });
-            }
-            Err(error) => return Err(active.undo_append(at, error, &self.poison)),
-        };
-        writer.sequence += 1;
-        self.advance_end(writer, &active, end, user_bytes(&header));
-        self.index_record(writer, &active, &Note::new(hash, offset, &header), old);
+        let active = self.segment_with_room(end, record.header.size() + MARK as u64)?;
+        let (at, mut offset) = (active.end(), 0);
+        let mut header = record.header;
+        self.log.append_with(end, &active, |end, buffer| {
+            let start = buffer.len();
+            header.sequence = end.sequence;
+            end.sequence += 1;
+            record::append(buffer, &header, record.key, record.value);
+            offset = at + start as u64;
+            record::seal(&mut buffer[start..], &header, &active.position(offset));
+            // The source may panic when half of the value is written.
+            let attempt = self.log.poison.attempt();
+            let written = write_with_blocks(&active, at, &header, buffer, record.source);
+            attempt.finish();
+            written
+        })?;
+        self.count(end, &active, at, user_bytes(&header));
+        self.index_record(end, &active, &Note::new(hash, offset, &header), old);
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! The threads of an ordered store.
 //!
-//! * One flushes sealed memtables, and builds the guide when reads miss it.
+//! * One flushes sealed memtables, and makes the next file of the log in advance.
+//! * One makes the guide follow the runs.
 //! * Two merge runs, each others than the other.
 //! * One syncs the log while it fills, so that little is left for the write that fills it.
 //!
@@ -10,7 +11,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -25,12 +25,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub(super) fn start(store: &Arc<Store>, threads: &mut Vec<JoinHandle<()>>) -> io::Result<()> {
     let mut spawn = |name: &str, run: fn(&Store)| {
         let (store, builder) = (store.clone(), thread::Builder::new().name(name.to_owned()));
-        builder.spawn(move || run(&store)).map(|thread| threads.push(thread))
+        builder
+            .spawn(move || store.log.poison.unless_panicked(|| run(&store)))
+            .map(|thread| threads.push(thread))
     };
-    spawn("koel-flush", flush)?;
-    if store.poison.is_read_only() {
+    spawn("koel-guide", tend)?;
+    if store.log.poison.is_read_only() {
         return Ok(());
     }
+    spawn("koel-flush", flush)?;
     spawn("koel-merge-1", merge)?;
     spawn("koel-merge-2", merge)?;
     spawn("koel-sync", sync)?;
@@ -42,22 +45,24 @@ pub(super) fn start(store: &Arc<Store>, threads: &mut Vec<JoinHandle<()>>) -> io
 /// Tells the threads to end.
 pub(super) fn stop(store: &Store) {
     let threads = &store.threads;
-    for wakeup in [&threads.flush_due, &threads.merge_due, &threads.sync_due] {
+    for wakeup in [&threads.flush_due, &threads.merge_due, &store.log.sync_due, &threads.guide_due]
+    {
         wakeup.send(Signal::Stop);
     }
 }
 
 fn flush(store: &Store) {
-    let threads = &store.threads;
-    while threads.flush_due.wait() {
-        if !store.poison.is_read_only() {
-            // `stats` has the failure.
-            drop(store.flush_sealed());
-        }
-        if threads.guide_due.swap(false, Ordering::Relaxed) {
-            // Without a guide reads are slower, and ask for it again.
-            drop(store.build_guide(true));
-        }
+    while store.threads.flush_due.wait() {
+        // `stats` has the failure.
+        drop(store.flush_sealed());
+        store.prepare_log();
+    }
+}
+
+fn tend(store: &Store) {
+    while store.threads.guide_due.wait() {
+        // After a failure reads ask more runs. The next change is the next try.
+        drop(store.tend_guide());
     }
 }
 
@@ -65,7 +70,7 @@ fn merge(store: &Store) {
     let (due, mut pause) = (&store.threads.merge_due, FIRST_PAUSE);
     while due.wait() {
         // After a failed write no merge succeeds.
-        while !due.is_stopped() && store.poison.check().is_ok() {
+        while !due.is_stopped() && store.log.poison.check().is_ok() {
             match store.merge_once() {
                 Ok(true) => pause = FIRST_PAUSE,
                 Ok(false) => break,
@@ -79,8 +84,8 @@ fn merge(store: &Store) {
 }
 
 fn sync(store: &Store) {
-    while store.threads.sync_due.wait() {
+    while store.log.sync_due.wait() {
         // The next write returns the failure.
-        drop(store.sync());
+        drop(store.log.sync());
     }
 }

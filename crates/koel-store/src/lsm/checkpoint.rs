@@ -4,9 +4,14 @@
 //! are copied. The files of the log are copied up to their end. The copy was *closed*: every end in
 //! its manifest is exact.
 //!
+//! Files are linked or opened under the lock of the manifest, and copied without it: an open file
+//! can be read to its end after it was removed. So nothing waits for another disk.
+//!
 //! The copy goes on with file numbers from a random start. So no file that one of the two stores
 //! writes later passes for one of the other.
 
+use std::io::ErrorKind;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -18,13 +23,23 @@ use crate::error::FOLDER;
 use crate::kernel::access::{read_up_to, write_all};
 use crate::kernel::bytes::usize_of;
 use crate::kernel::file_names::{self, LOCK};
-use crate::kernel::files::Folder;
+use crate::kernel::files::{File, Folder};
 use crate::kernel::folder_lock::FolderLock;
 use crate::kernel::lock::lock;
+use crate::kernel::poison::Poison;
 use crate::kernel::random::random;
 
 /// Bytes that are copied at a time.
 const STEP: usize = 1 << 20;
+
+/// A file that is to be copied, even if it is removed meanwhile.
+#[derive(Debug)]
+struct Pinned {
+    name: String,
+    file: Arc<dyn File>,
+    /// Bytes to copy.
+    len: u64,
+}
 
 impl Store {
     /// Copies the store as it is now into an empty folder.
@@ -34,22 +49,29 @@ impl Store {
         if names.iter().any(|name| name != LOCK) {
             return Err(Error::NotEmpty { folder: FOLDER.to_owned() });
         }
-        let writer = lock(&self.writer);
-        if self.poison.has_failed() {
-            self.poison.check()?;
+        let end = self.log.end();
+        if self.log.poison.has_failed() {
+            self.log.poison.check()?;
         }
-        // Nobody removes a file while this lock is held.
+        // Nobody removes a file that it names while this lock is held.
         let manifest = lock(&self.manifest);
         let mut copy = manifest.clone();
-        if let (Some(last), Some(log)) = (copy.logs.last_mut(), &writer.log) {
+        if let (Some(last), Some(log)) = (copy.logs.last_mut(), &end.file) {
             last.end = log.end();
         }
         copy.clean = true;
-        copy.sequence = writer.sequence;
-        drop(writer);
+        copy.sequence = end.sequence;
+        drop(end);
         copy.number = self.next_number.load(Ordering::Relaxed) + self.random_distance();
         let mut made = Vec::new();
-        let copied = self.copy_files(&copy, to, &mut made);
+        let pinned = self.link_or_open(&copy, to, &mut made);
+        drop(manifest);
+        let copied = pinned.and_then(|pinned| {
+            made.extend(pinned.iter().map(|file| file.name.clone()));
+            pinned.iter().try_for_each(|file| file.copy(to))?;
+            to.sync().map_err(Error::io("sync", FOLDER))?;
+            copy.store(to, &Poison::default())
+        });
         if copied.is_err() {
             // Otherwise the folder would not be empty for the next try.
             made.iter().for_each(|name| drop(to.remove(name)));
@@ -57,47 +79,33 @@ impl Store {
         copied
     }
 
-    fn copy_files(
+    /// Links the tables, if the folders can share files. Opens all other files.
+    fn link_or_open(
         &self,
         copy: &Manifest,
         to: &(dyn Folder + 'static),
-        made: &mut Vec<String>,
-    ) -> Result<(), Error> {
+        linked: &mut Vec<String>,
+    ) -> Result<Vec<Pinned>, Error> {
+        let mut pinned = Vec::new();
         for run in &copy.runs {
             let name = file_names::table(run.number);
-            made.push(name.clone());
             match self.folder.link(&name, to) {
-                Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {
-                    self.copy_file(&name, run.bytes, to)?;
+                Ok(()) => linked.push(name),
+                Err(error) if error.kind() == ErrorKind::Unsupported => {
+                    pinned.push(self.pin(name, run.bytes)?);
                 }
-                linked => linked.map_err(Error::io("link", &name))?,
+                Err(error) => return Err(Error::io("link", &name)(error)),
             }
         }
         for log in &copy.logs {
-            let name = file_names::segment(log.number);
-            made.push(name.clone());
-            self.copy_file(&name, log.end, to)?;
+            pinned.push(self.pin(file_names::segment(log.number), log.end)?);
         }
-        to.sync().map_err(Error::io("sync", FOLDER))?;
-        copy.store(to)
+        Ok(pinned)
     }
 
-    /// Copies the first `len` bytes of a file, durably.
-    fn copy_file(&self, name: &str, len: u64, to: &dyn Folder) -> Result<(), Error> {
-        let from = self.folder.open(name).map_err(Error::io("open", name))?;
-        let file = to.create(name).map_err(Error::io("create", name))?;
-        let (mut buffer, mut at) = (vec![0; STEP], 0);
-        while at < len {
-            let piece = usize_of(len - at).min(STEP);
-            let read = read_up_to(&*from, &mut buffer[..piece], at);
-            let read = read.map_err(Error::io("read", name))?;
-            if read < piece {
-                return Err(Error::damaged(name, at + read as u64, "the file is cut short"));
-            }
-            write_all(&*file, &buffer[..piece], at).map_err(Error::io("write", name))?;
-            at += piece as u64;
-        }
-        file.sync().map_err(Error::io("sync", name))
+    fn pin(&self, name: String, len: u64) -> Result<Pinned, Error> {
+        let file = self.folder.open(&name).map_err(Error::io("open", &name))?;
+        Ok(Pinned { name, file, len })
     }
 
     /// Returns how far the file numbers of a copy are from those of this store.
@@ -109,5 +117,26 @@ impl Store {
         };
         // All numbers stay far below the limit.
         (1 << 32) + (drawn >> 6)
+    }
+}
+
+impl Pinned {
+    /// Copies the file, durably.
+    fn copy(&self, to: &dyn Folder) -> Result<(), Error> {
+        let Self { name, file: from, len } = self;
+        let (name, len) = (&name[..], *len);
+        let file = to.create(name).map_err(Error::io("create", name))?;
+        let (mut buffer, mut at) = (vec![0; STEP], 0);
+        while at < len {
+            let piece = usize_of(len - at).min(STEP);
+            let read = read_up_to(&**from, &mut buffer[..piece], at);
+            let read = read.map_err(Error::io("read", name))?;
+            if read < piece {
+                return Err(Error::damaged(name, at + read as u64, "the file is cut short"));
+            }
+            write_all(&*file, &buffer[..piece], at).map_err(Error::io("write", name))?;
+            at += piece as u64;
+        }
+        file.sync().map_err(Error::io("sync", name))
     }
 }

@@ -1,5 +1,6 @@
 //! What ends things: flushing everything, merging everything, closing.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::store::Store;
@@ -8,12 +9,14 @@ use crate::kernel::lock::lock;
 
 /// How long to wait for a merge that is under way before looking again.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// A memtable that is full to this part is not flushed when the store is closed.
+const SMALL_REST: u64 = 16;
 
 impl Store {
     /// Writes everything in memory into tables.
     pub(super) fn flush(&self) -> Result<(), Error> {
-        self.poison.check()?;
-        self.seal_active(&mut lock(&self.writer))?;
+        self.log.poison.check()?;
+        self.seal_active(&mut self.log.end())?;
         self.flush_sealed()?;
         if !self.options.background {
             self.merge_due()?;
@@ -23,8 +26,8 @@ impl Store {
 
     /// Flushes, and merges everything into one run.
     pub(super) fn compact(&self) -> Result<(), Error> {
-        self.poison.check()?;
-        self.seal_active(&mut lock(&self.writer))?;
+        self.log.poison.check()?;
+        self.seal_active(&mut self.log.end())?;
         self.flush_sealed()?;
         while !self.merge_all()? {
             self.threads.wait_for_progress(PATIENCE);
@@ -32,30 +35,40 @@ impl Store {
         Ok(())
     }
 
-    /// Makes everything durable, and writes a manifest with exact ends. That it cannot be written,
-    /// as on a full disk, is no error: the next opening finds the ends as after a crash.
+    /// Flushes most of what is in memory, makes everything durable, and writes a manifest with exact
+    /// ends.
     pub(super) fn close(&self) -> Result<(), Error> {
-        if self.poison.is_read_only() {
-            return Ok(());
+        if self.log.poison.check().is_ok() {
+            self.flush_to_close();
         }
-        self.poison.check()?;
-        self.sync()?;
-        let mut writer = lock(&self.writer);
-        let mut manifest = lock(&self.manifest);
-        if manifest.clean {
-            return Ok(());
+        if let Some(file) = lock(&self.prepared).take() {
+            self.remove_unnamed(&file.name);
         }
-        let mut next = manifest.clone();
-        if let (Some(last), Some(log)) = (next.logs.last_mut(), &writer.log) {
-            last.end = log.end();
-        }
-        next.clean = true;
-        next.sequence = writer.sequence;
-        next.number = self.next_number.load(std::sync::atomic::Ordering::Relaxed);
-        if next.store(&*self.folder).is_ok() {
-            writer.announced = false;
-            *manifest = next;
-        }
-        Ok(())
+        self.log.close(|end| {
+            let mut manifest = lock(&self.manifest);
+            if manifest.clean {
+                return;
+            }
+            let mut next = manifest.clone();
+            if let (Some(last), Some(file)) = (next.logs.last_mut(), &end.file) {
+                last.end = file.end();
+            }
+            next.clean = true;
+            next.sequence = end.sequence;
+            next.number = self.next_number.load(Ordering::Relaxed);
+            if next.store(&*self.folder, &self.log.poison).is_ok() {
+                end.announced = false;
+                *manifest = next;
+            }
+        })
+    }
+
+    /// Flushes what would take long to replay at the next opening. A few entries stay in the log:
+    /// otherwise each program that puts one key would leave a table.
+    fn flush_to_close(&self) {
+        let is_much = self.state.load().active.bytes() > self.options.memtable_bytes / SMALL_REST;
+        let sealed = if is_much { self.seal_active(&mut self.log.end()) } else { Ok(()) };
+        // What cannot be flushed stays in the log.
+        drop(sealed.and_then(|()| self.flush_sealed()));
     }
 }

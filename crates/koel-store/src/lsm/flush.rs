@@ -4,12 +4,12 @@
 //! the table instead of the file of the log, and only then that file is removed.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::compaction::{Rules, rewrite};
 use super::entry::Entry;
 use super::manifest::{Manifest, RunEntry};
-use super::memtable::MemtableCursor;
-use super::options::LsmOptions;
+use super::memtable::{Memtable, MemtableCursor};
 use super::store::Store;
 use super::table::{Table, TableBuilder};
 use super::version::Version;
@@ -19,28 +19,35 @@ use crate::kernel::file_names;
 use crate::kernel::lock::lock;
 use crate::kernel::wakeup::Signal;
 
+/// A read of one key takes less. A range may take longer, and frees what it reads.
+const LONGEST_READ: Duration = Duration::from_millis(20);
+
 impl Store {
     /// Makes the oldest sealed memtable a run. Returns false if there is none.
     pub(super) fn flush_oldest(&self) -> Result<bool, Error> {
         let _one_at_a_time = lock(&self.flushing);
         let state = self.state.load();
         let Some(memtable) = state.sealed.first().cloned() else { return Ok(false) };
-        self.poison.check()?;
+        self.log.poison.check()?;
         let boundaries = self.snapshots.boundaries()?;
         let rules = Rules {
             boundaries: &boundaries,
             // No other thread adds runs meanwhile.
             is_bottom: state.version.runs.is_empty(),
-            filter: self.options.filter.as_deref(),
+            filter: self.filter.as_ref(),
         };
         drop(state);
-        let mut cursor = MemtableCursor::new(memtable.clone());
-        let table = self.write_table(false, |sink| rewrite(&mut cursor, rules, sink))?;
+        let table = self.write_table(false, |sink| {
+            rewrite(&mut MemtableCursor::new(memtable.clone()), rules, sink)
+        })?;
         self.counts.flushed.add(table.as_ref().map_or(0, |(table, ())| table.info().bytes));
         self.install_flushed(memtable.log, table.map(|(table, ())| table))?;
         drop(self.folder.remove(&file_names::segment(memtable.log)));
         self.threads.merge_due.send(Signal::Work);
         self.threads.notify_progress();
+        if self.options.background {
+            wait_for_readers(&memtable);
+        }
         Ok(true)
     }
 
@@ -48,7 +55,8 @@ impl Store {
     pub(super) fn flush_sealed(&self) -> Result<(), Error> {
         let flushed = loop {
             match self.flush_oldest() {
-                Ok(true) => {}
+                // The next try is without the filter; `stats` tells of it.
+                Ok(true) | Err(Error::FilterPanicked { .. }) => {}
                 ended => break ended.map(drop),
             }
         };
@@ -93,7 +101,7 @@ impl Store {
     /// Replaces a memtable by a run, on disk and in memory.
     fn install_flushed(&self, log: u64, table: Option<Arc<Table>>) -> Result<(), Error> {
         let next = |version: &Version| match &table {
-            Some(table) => with_run(version, table.clone(), &self.options),
+            Some(table) => version.with_run(table.clone()),
             None => version.clone(),
         };
         let add = |manifest: &mut Manifest| {
@@ -101,18 +109,20 @@ impl Store {
                 add_run(manifest, table);
             }
         };
-        self.install(next, add, Some(log))
+        self.install(next, add, table.as_ref(), Some(log))
+    }
+}
+
+/// Waits until no read or write has the memtable: the last one that has it frees half a million
+/// entries, which takes a tenth of a second.
+fn wait_for_readers(memtable: &Arc<Memtable>) {
+    let start = Instant::now();
+    while Arc::strong_count(memtable) > 1 && start.elapsed() < LONGEST_READ {
+        std::thread::sleep(LONGEST_READ / 20);
     }
 }
 
 /// Adds the youngest run to a manifest.
 pub(super) fn add_run(manifest: &mut Manifest, table: &Table) {
     manifest.runs.insert(0, RunEntry::new(table.info()));
-}
-
-/// Returns the version with another run, the youngest.
-pub(super) fn with_run(version: &Version, table: Arc<Table>, options: &LsmOptions) -> Version {
-    // Without a guide no ids are needed.
-    let guide = options.guide_options().unwrap_or_default();
-    version.with_run(table, &guide)
 }

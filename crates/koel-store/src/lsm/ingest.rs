@@ -5,9 +5,10 @@
 //! go on, and see all entries or none.
 
 use super::entry::Entry;
-use super::flush::{add_run, with_run};
+use super::flush::add_run;
 use super::store::Store;
 use super::wal::check_lengths;
+use super::write::MOST_RUNS;
 use crate::Error;
 use crate::kernel::lock::lock;
 use crate::kernel::memory;
@@ -19,18 +20,18 @@ impl Store {
         &self,
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<u64, Error> {
-        let mut writer = lock(&self.writer);
-        self.poison.check()?;
-        self.seal_active(&mut writer)?;
+        let mut end = self.log.end();
+        self.log.poison.check()?;
+        self.seal_active(&mut end)?;
         self.flush_sealed()?;
-        while self.state.load().version.runs.len() >= self.most_runs() && self.merge_once()? {}
-        let sequence = writer.sequence;
-        writer.sequence += 1;
+        while self.state.load().version.runs.len() >= MOST_RUNS && self.merge_once()? {}
+        let sequence = end.sequence;
+        end.sequence += 1;
         // From here on a manifest without the table is known to be an older one.
         self.change_manifest(&mut lock(&self.manifest), |manifest| {
-            manifest.sequence = writer.sequence;
+            manifest.sequence = end.sequence;
         })?;
-        writer.announced = true;
+        end.announced = true;
         let written = self.write_table(false, |sink| {
             let (mut count, mut last) = (0, Vec::new());
             for (key, value) in entries {
@@ -51,8 +52,9 @@ impl Store {
         let Some((table, count)) = written else { return Ok(0) };
         self.counts.flushed.add(table.info().bytes);
         self.install(
-            |version| with_run(version, table.clone(), &self.options),
+            |version| version.with_run(table.clone()),
             |manifest| add_run(manifest, &table),
+            Some(&table),
             None,
         )?;
         self.snapshots.publish(sequence);

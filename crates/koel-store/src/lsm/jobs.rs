@@ -1,21 +1,20 @@
 //! Merging: adjacent runs become one.
 //!
 //! Several jobs run at once, on different runs. As in a flush, the new table is durable and named
-//! by the manifest before the old ones are removed. They are removed oldest first: what a crash
-//! leaves of them can then not revive a key that a younger one deletes, should MANIFEST be lost.
+//! by the manifest before the old ones are removed, once nobody reads them. They are removed oldest
+//! first: what a crash leaves of them can then not revive a key that a younger one deletes, should
+//! MANIFEST be lost.
 //!
-//! A run because of which a merge failed is left alone for a while (`failed.rs`). It divides the
+//! A damaged block of which every key was overwritten is skipped (`overwritten.rs`). Any other run
+//! because of which a merge failed is left alone for a while (`failed.rs`). It divides the
 //! others: those on either side of it are merged for themselves.
 
-use std::io;
-use std::sync::Arc;
 use std::time::Instant;
 
-use super::compaction::{Job, Picker, Rules, RunShape, merge};
+use super::compaction::{Job, Rules, RunShape, merge};
 use super::cursor::Cursor;
 use super::manifest::{Manifest, RunEntry};
-use super::options::LsmOptions;
-use super::store::Store;
+use super::store::{Store, stopped};
 use super::table::Table;
 use super::version::{Run, Version};
 use crate::Error;
@@ -23,9 +22,8 @@ use crate::kernel::file_names;
 use crate::kernel::lock::lock;
 use crate::kernel::wakeup::Signal;
 
-/// A merge keeps a surplus hash for this many pairs of the guide, and some more: they take as much
-/// memory as the guide. With more of them it is built anew, which then takes less time than the
-/// merge.
+/// Merges keep a surplus hash for this many pairs of the guide, and some more, until the guide has
+/// followed them: they take as much memory as the guide. Without them it keeps stale pairs.
 const PAIRS_PER_SURPLUS: u64 = 4;
 const FREE_SURPLUS: u64 = 1 << 16;
 /// Entries between two checks whether the store is being closed.
@@ -35,35 +33,30 @@ const STEP: u64 = 1024;
 #[derive(Debug)]
 struct Reserved<'a> {
     store: &'a Store,
-    inputs: Vec<Arc<Run>>,
+    numbers: Vec<u64>,
+    inputs: Vec<Run>,
     /// Whether no older run stays.
     is_bottom: bool,
     /// The most surplus hashes to keep.
     surplus_limit: u64,
 }
 
-impl Reserved<'_> {
-    fn numbers(&self) -> Vec<u64> {
-        self.inputs.iter().map(|run| run.number()).collect()
-    }
-}
-
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        lock(&self.store.jobs).end(&self.numbers());
+        lock(&self.store.jobs).end(&self.numbers);
     }
 }
 
 impl Store {
     /// Merges runs if the policy asks for it. Returns whether it did.
     pub(super) fn merge_once(&self) -> Result<bool, Error> {
-        self.poison.check()?;
-        let Some(job) = self.reserve(|runs, shapes| self.pick(runs, shapes)) else {
+        self.log.poison.check()?;
+        let Some(mut job) = self.reserve(|runs, shapes| self.pick(runs, shapes)) else {
             return Ok(false);
         };
         // Another thread may find a job among the other runs.
         self.threads.merge_due.send(Signal::Work);
-        self.run_job(&job)?;
+        self.run_job(&mut job)?;
         Ok(true)
     }
 
@@ -83,7 +76,7 @@ impl Store {
             let is_free = shapes.iter().all(|shape| !shape.busy);
             is_free.then_some(Job { runs: 0..shapes.len() })
         });
-        job.map_or(Ok(false), |job| self.run_job(&job).map(|()| true))
+        job.map_or(Ok(false), |mut job| self.run_job(&mut job).map(|()| true))
     }
 
     /// Returns whether a merge of all runs would change nothing.
@@ -94,7 +87,8 @@ impl Store {
             [run] => {
                 let info = run.table.info();
                 let has_old = info.tombstones > 0 || info.entries > info.keys;
-                !has_old && self.options.filter.is_none()
+                let is_filtered = self.filter.as_ref().is_some_and(|one| one.panicked().is_none());
+                !has_old && !is_filtered
             }
             _ => false,
         }
@@ -106,9 +100,10 @@ impl Store {
         pick: impl FnOnce(&[bool], &[RunShape]) -> Option<Job>,
     ) -> Option<Reserved<'_>> {
         let (mut jobs, now) = (lock(&self.jobs), Instant::now());
-        let runs = self.state.load().version.runs.clone();
-        let mut shapes = shapes(&runs);
-        for (shape, run) in shapes.iter_mut().zip(&runs) {
+        let version = self.state.load().version.clone();
+        let runs = &version.runs;
+        let mut shapes = shapes(runs);
+        for (shape, run) in shapes.iter_mut().zip(runs) {
             shape.busy = jobs.is_running(run.number());
         }
         let avoided: Vec<bool> =
@@ -117,10 +112,11 @@ impl Store {
         let is_bottom = job.runs.end == runs.len();
         let inputs = runs.get(job.runs)?.to_vec();
         let pairs: u64 = runs.iter().map(|run| run.table.info().keys).sum();
-        let surplus_limit = pairs / PAIRS_PER_SURPLUS + FREE_SURPLUS;
-        let reserved = Reserved { store: self, inputs, is_bottom, surplus_limit };
-        jobs.start(&reserved.numbers());
-        Some(reserved)
+        let most = pairs / PAIRS_PER_SURPLUS + FREE_SURPLUS;
+        let surplus_limit = most.saturating_sub(version.surplus());
+        let numbers: Vec<u64> = inputs.iter().map(Run::number).collect();
+        jobs.start(&numbers);
+        Some(Reserved { store: self, numbers, inputs, is_bottom, surplus_limit })
     }
 
     /// Picks a merge of neighbours none of which is `avoided`.
@@ -130,47 +126,47 @@ impl Store {
             let runs = start..start + group.len();
             start = runs.end + 1;
             // The other runs need ids too.
-            let most_runs = self.most_runs().saturating_sub(shapes.len() - group.len());
-            let job = self.picker(most_runs).pick(&shapes[runs.clone()])?;
+            let most_runs = self.options.most_runs().saturating_sub(shapes.len() - group.len());
+            let job = self.options.picker(most_runs).pick(&shapes[runs.clone()])?;
             Some(Job { runs: runs.start + job.runs.start..runs.start + job.runs.end })
         })
     }
 
     /// Returns the numbers of the levels of these runs.
-    pub(super) fn levels(&self, runs: &[Arc<Run>]) -> Vec<u32> {
-        self.picker(self.most_runs()).level_numbers(&shapes(runs))
-    }
-
-    fn picker(&self, most_runs: usize) -> Picker {
-        let LsmOptions { policy, ratio, memtable_bytes, .. } = self.options;
-        Picker::new(policy, ratio, memtable_bytes, most_runs)
-    }
-
-    /// Returns the number of runs at which no more are added before some are merged.
-    pub(super) fn most_runs(&self) -> usize {
-        let guide = self.options.guide_options().unwrap_or_default();
-        usize::try_from(guide.most_runs()).unwrap_or(usize::MAX)
+    pub(super) fn levels(&self, runs: &[Run]) -> Vec<u32> {
+        self.options.picker(self.options.most_runs()).level_numbers(&shapes(runs))
     }
 
     /// Merges the runs of a job, and notes how that ended.
-    fn run_job(&self, job: &Reserved<'_>) -> Result<(), Error> {
-        let merged = self.merge_runs(job);
-        lock(&self.jobs).note(&job.numbers(), &merged, Instant::now());
+    fn run_job(&self, job: &mut Reserved<'_>) -> Result<(), Error> {
+        let mut merged = self.merge_runs(job, None);
+        if let Some(damaged) = merged.as_ref().err().and_then(|error| damaged_place(job, error))
+            && self.is_overwritten(&job.inputs, damaged).unwrap_or(false)
+        {
+            merged = self.merge_runs(job, Some(damaged));
+            self.counts.skipped.add(u64::from(merged.is_ok()));
+        }
+        lock(&self.jobs).note(&job.numbers, &merged, Instant::now());
         if !self.threads.merge_due.is_stopped() {
             *lock(&self.threads.merge_failure) = merged.as_ref().err().map(Error::reason);
         }
         merged
     }
 
-    fn merge_runs(&self, job: &Reserved<'_>) -> Result<(), Error> {
+    /// Merges runs, and skips the damaged blocks of the one at the place `damaged`.
+    fn merge_runs(&self, job: &mut Reserved<'_>, damaged: Option<usize>) -> Result<(), Error> {
         let boundaries = self.snapshots.boundaries()?;
         let rules = Rules {
             boundaries: &boundaries,
             is_bottom: job.is_bottom,
-            filter: self.options.filter.as_deref(),
+            filter: self.filter.as_ref(),
         };
-        let cursor = |run: &Arc<Run>| Box::new(run.table.cursor(false)) as Box<dyn Cursor>;
-        let cursors: Vec<_> = job.inputs.iter().map(cursor).collect();
+        let cursor = |(place, run): (usize, &Run)| {
+            let cursor = run.table.cursor(false);
+            let skips = damaged == Some(place);
+            Box::new(if skips { cursor.skipping() } else { cursor }) as Box<dyn Cursor>
+        };
+        let cursors: Vec<_> = job.inputs.iter().enumerate().map(cursor).collect();
         let (limit, hash) = (job.surplus_limit, |key: &[u8]| self.hash(key));
         let mut surplus = None;
         let written = self.write_table(job.is_bottom, |sink| {
@@ -188,21 +184,21 @@ impl Store {
         let table = written.map(|(table, ())| table);
         self.counts.merged.add(table.as_ref().map_or(0, |table| table.info().bytes));
         self.install(
-            |version: &Version| version.with_merge(&job.inputs, table.clone(), surplus.as_deref()),
+            |version: &Version| version.with_merge(&job.inputs, table.clone(), surplus),
             |manifest| replace_runs(manifest, &job.inputs, table.as_deref()),
+            table.as_ref(),
             None,
         )?;
-        for run in job.inputs.iter().rev() {
-            // What cannot be removed is when the store is next opened.
-            drop(self.folder.remove(&file_names::table(run.number())));
+        while let Some(run) = job.inputs.pop() {
+            run.table.remove_when_unused(&self.folder);
         }
         self.threads.notify_progress();
         Ok(())
     }
 }
 
-fn shapes(runs: &[Arc<Run>]) -> Vec<RunShape> {
-    let shape = |run: &Arc<Run>| {
+fn shapes(runs: &[Run]) -> Vec<RunShape> {
+    let shape = |run: &Run| {
         let info = run.table.info();
         let (bytes, entries, tombstones) = (info.bytes, info.entries, info.tombstones);
         RunShape { bytes, entries, tombstones, busy: false }
@@ -210,17 +206,18 @@ fn shapes(runs: &[Arc<Run>]) -> Vec<RunShape> {
     runs.iter().map(shape).collect()
 }
 
+/// Returns the place of the input that an error says is damaged.
+fn damaged_place(job: &Reserved<'_>, error: &Error) -> Option<usize> {
+    let Error::Damaged { file, .. } = error else { return None };
+    job.numbers.iter().position(|&number| file_names::table(number) == *file)
+}
+
 /// Replaces adjacent runs in a manifest.
-fn replace_runs(manifest: &mut Manifest, inputs: &[Arc<Run>], table: Option<&Table>) {
+fn replace_runs(manifest: &mut Manifest, inputs: &[Run], table: Option<&Table>) {
     let is_input = |entry: &RunEntry| inputs.iter().any(|run| run.number() == entry.number);
     let at = manifest.runs.iter().position(is_input).unwrap_or(manifest.runs.len());
     manifest.runs.retain(|entry| !is_input(entry));
     if let Some(table) = table {
         manifest.runs.insert(at, RunEntry::new(table.info()));
     }
-}
-
-/// The error of a merge that ends because the store is being closed.
-fn stopped() -> Error {
-    Error::io("merge", "the runs")(io::ErrorKind::Interrupted.into())
 }

@@ -49,6 +49,10 @@ use crate::kernel::pool::Pool;
 /// So a miss costs the same with 1 run and with 30, and runs can be merged late, which makes writes
 /// cheap.
 ///
+/// Nothing waits for the guide. A thread makes it follow the runs, and reads ask each run that it
+/// does not know yet. After opening it knows none, until 256 reads have asked every run: then it is
+/// built, in 0.1 us for each key. [`LsmStats::unguided_runs`] tells how many it does not know.
+///
 /// # Crash safety
 /// As [`LogStore`](crate::LogStore): after a crash the store has a prefix of its writes, in order,
 /// each batch completely or not at all, with every write up to the last one acknowledged with
@@ -61,8 +65,9 @@ use crate::kernel::pool::Pool;
 /// missing without an error.
 ///
 /// # Limits
-/// Keys have up to 64 KiB, values up to 256 MiB, batches up to 4 GiB. Several processes can have a
-/// store open only if all are read-only ([`LsmOptions::read_only`]).
+/// Keys have up to 64 KiB, values up to 256 MiB, batches up to
+/// [`LsmOptions::max_batch_bytes`]. Several processes can have a store open only if all are
+/// read-only ([`LsmOptions::read_only`]).
 ///
 /// # Cost
 /// * `get` of a present key: one block of a table, from the cache or a file. `get` of an absent
@@ -127,7 +132,8 @@ impl LsmStore {
         let store = &opened.store;
         if !store.options.background || store.state.load().version.runs.is_empty() {
             // Without a guide reads ask every run, which finds the same.
-            drop(store.build_guide(false));
+            store.request_guide();
+            drop(store.tend_guide());
         }
         if store.options.background {
             let started = background::start(&opened.store, &mut opened.threads);
@@ -189,7 +195,7 @@ impl LsmStore {
     /// Applies a batch. After a crash the store has all of it or nothing, and so do reads.
     ///
     /// # Errors
-    /// [`Error::BatchTooLarge`] above 4 GiB. Otherwise as [`put`](Self::put).
+    /// [`Error::BatchTooLarge`] above [`LsmOptions::max_batch_bytes`]. Otherwise as [`put`](Self::put).
     pub fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
         self.store.write(batch, durability)
     }
@@ -200,7 +206,7 @@ impl LsmStore {
     /// [`Error::Poisoned`] after a failed write, unless everything acknowledged is durable already;
     /// and I/O errors.
     pub fn sync(&self) -> Result<(), Error> {
-        self.store.sync()
+        self.store.log.sync()
     }
 
     /// Adds entries that are sorted by key, without duplicates, as one table. Returns their number.
@@ -279,7 +285,8 @@ impl LsmStore {
     /// snapshot sees. Reads and writes go on meanwhile. O(bytes).
     ///
     /// # Errors
-    /// * [`Error::Damaged`] if a table is damaged. The tables are left as they are.
+    /// * [`Error::Damaged`] if a table is damaged. The tables are left as they are. A damaged block
+    ///   all keys of which were overwritten is no error; [`LsmStats::damage_skipped`] counts it.
     /// * As [`flush`](Self::flush).
     pub fn compact(&self) -> Result<(), Error> {
         self.store.compact()
@@ -289,8 +296,8 @@ impl LsmStore {
     /// a backup, or a copy to try something on.
     ///
     /// The copy is an ordinary store. It shares the files of tables by hard links, if both folders
-    /// are on one file system; then it takes a moment, and space only as the two differ. Writes go
-    /// on meanwhile; flushes and merges wait.
+    /// are on one file system; then it takes a moment, and space only as the two differ. Otherwise
+    /// it copies them. Reads, writes, flushes and merges go on meanwhile.
     ///
     /// ```
     /// # let folders = tempfile::tempdir()?;
@@ -375,9 +382,9 @@ impl LsmStore {
         &self.store.open_report
     }
 
-    /// Makes everything durable, and writes down where every file ends, so that from now on a
-    /// missing end is an error. Waits for a flush that is under way, not for merges. Dropping the
-    /// store does the same, and ignores errors.
+    /// Flushes all but a few entries, makes everything durable, and writes down where every file
+    /// ends, so that from now on a missing end is an error. Waits for a flush, not for merges.
+    /// Dropping the store does the same, and ignores errors.
     ///
     /// # Errors
     /// [`Error::Poisoned`] after a failed write, and I/O errors.
@@ -389,9 +396,8 @@ impl LsmStore {
     fn stop_threads(&mut self) {
         background::stop(&self.store);
         for thread in self.threads.drain(..) {
-            if let Err(panic) = thread.join() {
-                std::panic::resume_unwind(panic);
-            }
+            // A panic in it has ended all writes, with the reason.
+            drop(thread.join());
         }
     }
 }

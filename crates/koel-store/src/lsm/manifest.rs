@@ -31,6 +31,7 @@ use crate::kernel::file_names::MANIFEST;
 use crate::kernel::files::Folder;
 use crate::kernel::kind::{LSM_MAGIC, StoreKind};
 use crate::kernel::memory;
+use crate::kernel::poison::Poison;
 use crate::kernel::record::{self, HEADER, Header, Position, SEQUENCE_LIMIT};
 use crate::kernel::replace::replace_manifest;
 use crate::kernel::segment::SIZES;
@@ -232,8 +233,8 @@ impl Manifest {
     }
 
     /// Makes this the manifest of the folder, as [`replace_manifest`] does.
-    pub(super) fn store(&self, folder: &dyn Folder) -> Result<(), Error> {
-        replace_manifest(folder, &self.encode())
+    pub(super) fn store(&self, folder: &dyn Folder, poison: &Poison) -> Result<(), Error> {
+        replace_manifest(folder, &self.encode(), poison)
     }
 }
 

@@ -16,7 +16,9 @@
 //! | `open.rs` | opening: what is sound, what is damage, what is a torn end |
 //! | `write.rs` | writing, and waiting while merges are behind |
 //! | `jobs.rs`, `flush.rs` | runs become one, memtables become runs |
+//! | `overwritten.rs` | whether a damaged block can be left out of a merge |
 //! | `install.rs` | switching to the next version, on disk and in memory |
+//! | `tend.rs` | the guide follows the runs |
 //! | `read.rs` | reading one key |
 //! | `store.rs` | what all of these share, and the order of locks |
 //! | `failed.rs` | which runs merges leave alone |
@@ -51,6 +53,7 @@ mod manifest;
 mod memtable;
 mod open;
 mod options;
+mod overwritten;
 mod read;
 mod salvage;
 mod snapshot;
@@ -60,6 +63,7 @@ mod stats;
 mod store;
 mod switch;
 mod table;
+mod tend;
 mod verify;
 mod version;
 mod wal;
@@ -73,5 +77,6 @@ pub use salvage::LsmSalvageReport;
 pub use snapshot::Snapshot;
 pub use stats::{LsmStats, RunStats};
 pub use store::LsmOpenReport;
+#[cfg(feature = "trials")]
 pub use table::trial as table_trial;
 pub use verify::LsmVerifyReport;

@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::compaction::{CompactionFilter, CompactionPolicy};
+use super::compaction::{CompactionPolicy, Keep, Picker};
 use super::guide::GuideOptions;
 use super::table::{Codec, TableOptions};
+use super::wal::{MAX_BATCH, MAX_VALUE};
 
 /// How blocks of tables are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -45,7 +46,8 @@ pub struct LsmOptions {
     pub(super) max_open_files: usize,
     pub(super) background: bool,
     pub(super) stall_limit: Duration,
-    pub(super) filter: Option<Arc<CompactionFilter>>,
+    pub(super) filter: Option<Arc<Keep>>,
+    pub(super) max_batch_bytes: u64,
     pub(super) paranoid: u64,
     /// 0: no guide.
     pub(super) id_bits: u32,
@@ -69,6 +71,7 @@ impl Default for LsmOptions {
             background: true,
             stall_limit: Duration::from_secs(30),
             filter: None,
+            max_batch_bytes: MAX_VALUE,
             paranoid: 0,
             id_bits,
             guide_least: least,
@@ -155,6 +158,16 @@ impl LsmOptions {
         self
     }
 
+    /// Sets how many bytes a batch of several writes may have: up to 4 GiB, 256 MiB by default, as
+    /// much as the longest value. A larger one is refused with
+    /// [`Error::BatchTooLarge`](crate::Error::BatchTooLarge). A batch takes three times its bytes
+    /// in memory while it is written.
+    #[must_use]
+    pub fn max_batch_bytes(mut self, bytes: u64) -> Self {
+        self.max_batch_bytes = bytes.min(MAX_BATCH);
+        self
+    }
+
     /// Sets a function that says of a key and its value, when they are rewritten, whether to keep
     /// them: to let entries expire.
     ///
@@ -164,6 +177,11 @@ impl LsmOptions {
     /// A [`Snapshot`](super::Snapshot) or a [`Range`](super::Range) still sees what was deleted
     /// after it was taken: it holds memory and files for that, as long as it lives. The function
     /// runs in threads of the store and must not use the store.
+    ///
+    /// If it panics, the merge that called it fails with
+    /// [`Error::FilterPanicked`](crate::Error::FilterPanicked), and until the store is opened again
+    /// every entry is kept. [`LsmStats::filter_panicked`](super::LsmStats::filter_panicked) has the
+    /// reason.
     #[must_use]
     pub fn compaction_filter(
         mut self,
@@ -175,6 +193,8 @@ impl LsmOptions {
 
     /// Sets that one of `n` reads that miss asks every run, to check the guide; 0, the default, for
     /// none. [`LsmStats::guide_errors`](super::LsmStats::guide_errors) counts what it finds.
+    #[cfg(feature = "trials")]
+    #[doc(hidden)]
     #[must_use]
     pub fn paranoid(mut self, n: u64) -> Self {
         self.paranoid = n;
@@ -183,6 +203,7 @@ impl LsmOptions {
 
     /// Sets the bits of the id of a run in the guide (2 to 5; 0 for no guide), and the least number
     /// of keys that it has room for. For tests: fewer bits reach rare paths.
+    #[cfg(feature = "trials")]
     #[doc(hidden)]
     #[must_use]
     pub fn guide(mut self, id_bits: u32, least: u64) -> Self {
@@ -205,6 +226,17 @@ impl LsmOptions {
     pub fn read_only(mut self, on: bool) -> Self {
         self.read_only = on;
         self
+    }
+
+    /// Returns the number of runs that the guide can know: with nearly as many, some are merged.
+    pub(super) fn most_runs(&self) -> usize {
+        let guide = self.guide_options().unwrap_or_default();
+        usize::try_from(guide.most_runs()).unwrap_or(usize::MAX)
+    }
+
+    /// Returns what picks the runs to merge, for a guide of so many runs.
+    pub(super) fn picker(&self, most_runs: usize) -> Picker {
+        Picker::new(self.policy, self.ratio, self.memtable_bytes, most_runs)
     }
 
     /// Returns how the guide is built, or `None` for no guide.

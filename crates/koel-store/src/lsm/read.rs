@@ -5,17 +5,14 @@
 
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use super::guide::Ids;
 use super::iter::Range;
 use super::memtable::Memtable;
 use super::state::{State, StateSources};
 use super::store::Store;
-use super::version::Version;
+use super::version::{Mask, Version, with_unguided};
 use crate::Error;
 use crate::kernel::memory;
-use crate::kernel::wakeup::Signal;
 
 /// Reads without a guide after which one is built.
 const UNGUIDED_READS: u64 = 256;
@@ -90,10 +87,10 @@ impl Store {
         if let Some(found) = get_in_memory::<T>(state, key, hash, sequence) {
             return found;
         }
-        let candidates = match &state.version.guide {
-            Some(guide) => guide.candidates(hash),
-            None => self.every_run(&state.version),
-        };
+        if state.version.guide.is_none() {
+            self.note_unguided(&state.version);
+        }
+        let candidates = state.version.candidates(hash);
         self.get_in_runs::<T>(state, key, hash, candidates, sequence)
     }
 
@@ -109,8 +106,13 @@ impl Store {
         memory::reserve(&mut candidates, keys.len())?;
         hashes.extend(keys.iter().map(|key| self.hash(key.as_ref())));
         match &state.version.guide {
-            Some(guide) => guide.candidates_of_many(&hashes, |ids| candidates.push(ids)),
-            None => candidates.resize(keys.len(), self.every_run(&state.version)),
+            Some(guide) => guide.candidates_of_many(&hashes, |ids| {
+                candidates.push(with_unguided(ids));
+            }),
+            None => {
+                self.note_unguided(&state.version);
+                candidates.resize(keys.len(), Mask::MAX);
+            }
         }
         let mut values = Vec::new();
         memory::reserve(&mut values, keys.len())?;
@@ -130,18 +132,18 @@ impl Store {
         state: &State,
         key: &[u8],
         hash: u64,
-        candidates: Ids,
+        candidates: Mask,
         sequence: u64,
     ) -> Result<Option<T::Value>, Error> {
-        let Version { runs, guide } = &*state.version;
+        let Version { runs, guide, .. } = &*state.version;
         for run in runs {
-            if candidates & run.mask() == 0 {
+            if !run.is_in(candidates) {
                 continue;
             }
             if let Some(found) = run.table.get(key, hash, sequence)? {
                 return Ok(found.value.map(T::own));
             }
-            if guide.is_some() {
+            if guide.is_some() && run.is_guided() {
                 self.counts.false_candidates.add(1);
             }
         }
@@ -174,21 +176,15 @@ impl Store {
         Ok(None)
     }
 
-    /// Returns the ids of all runs, for a read without a guide. Asks for one if that happens often.
+    /// Counts a read without a guide. Asks for one if that happens often.
     #[cold]
-    fn every_run(&self, version: &Version) -> Ids {
+    fn note_unguided(&self, version: &Version) {
         if self.options.id_bits > 0 && version.runs.len() > 1 {
             self.counts.unguided.add(1);
             if self.counts.unguided.get().is_multiple_of(UNGUIDED_READS) {
                 self.request_guide();
             }
         }
-        Ids::MAX
-    }
-
-    fn request_guide(&self) {
-        self.threads.guide_due.store(true, Ordering::Relaxed);
-        self.threads.flush_due.send(Signal::Work);
     }
 
     /// Returns the entries between two bounds that are visible now.

@@ -77,7 +77,7 @@ impl Store {
         folder: &dyn Folder,
         mut progress: impl FnMut(u64, u64),
     ) -> Result<LsmSalvageReport, Error> {
-        self.poison.check()?;
+        self.log.poison.check()?;
         StoreKind::Lsm.expect(folder)?;
         let mut report = LsmSalvageReport::default();
         let damaged = DamagedStore::inspect(folder, &mut report.damages)?;
@@ -93,7 +93,7 @@ impl Store {
             progress(count, total);
         }
         done.delete_outdated()?;
-        self.sync()?;
+        self.log.sync()?;
         self.compact()?;
         done.report.lost = done.lost.len() as u64;
         Ok(done.report)

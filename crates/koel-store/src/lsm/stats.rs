@@ -20,6 +20,8 @@ pub struct LsmStats {
     pub log_bytes: u64,
     /// Whether there is a guide. Without one, reads ask every run.
     pub has_guide: bool,
+    /// Runs that the guide does not know yet. Every read asks them.
+    pub unguided_runs: u64,
     /// Bytes of memory that the guide takes.
     pub guide_bytes: u64,
     /// Keys of runs that the guide has room for.
@@ -42,8 +44,11 @@ pub struct LsmStats {
     pub merged_bytes: u64,
     /// Runs that were asked for a key that they do not have, because of the guide.
     pub false_candidates: u64,
-    /// Keys that the guide did not know: see [`LsmOptions::paranoid`](super::LsmOptions::paranoid).
+    /// Keys that the guide did not know; only trials look for them.
     pub guide_errors: u64,
+    /// Merges that left damaged blocks out, all keys of which were overwritten: no data is lost by
+    /// that, but the disk is not sound.
+    pub damage_skipped: u64,
     /// Microseconds that writes have waited for flushes and merges.
     pub stalled_micros: u64,
     /// A write failed, and the store takes no more writes.
@@ -52,6 +57,8 @@ pub struct LsmStats {
     pub flush_failed: Option<String>,
     /// Why the last merge failed, if it did. No data is lost by that.
     pub merge_failed: Option<String>,
+    /// What the compaction filter said when it panicked, if it did: it is no longer called.
+    pub filter_panicked: Option<String>,
 }
 
 /// A run at one moment.
@@ -103,6 +110,8 @@ impl Store {
         let levels = self.levels(&state.version.runs);
         let infos = state.version.runs.iter().map(|run| run.table.info());
         let guide = state.version.guide.as_deref();
+        let filter = self.filter.as_ref().and_then(|filter| filter.panicked());
+        let unguided = state.version.runs.iter().filter(|run| !run.is_guided());
         let counts = &self.counts;
         let mut logs: Vec<u64> = lock(&self.manifest).logs.iter().map(|log| log.end).collect();
         if let Some(last) = logs.last_mut() {
@@ -115,6 +124,7 @@ impl Store {
             sealed_memtables: state.sealed.len() as u64,
             log_bytes: logs.iter().sum(),
             has_guide: guide.is_some(),
+            unguided_runs: unguided.count() as u64,
             guide_bytes: guide.map_or(0, |guide| guide.bytes()),
             guide_capacity: guide.map_or(0, |guide| guide.capacity()),
             guide_side: guide.map_or(0, |guide| guide.side_len()),
@@ -127,10 +137,12 @@ impl Store {
             merged_bytes: counts.merged.get(),
             false_candidates: counts.false_candidates.get(),
             guide_errors: counts.guide_errors.get(),
+            damage_skipped: counts.skipped.get(),
             stalled_micros: counts.stalled.get(),
-            poisoned: self.poison.has_failed(),
+            poisoned: self.log.poison.has_failed(),
             flush_failed: lock(&self.threads.flush_failure).clone(),
             merge_failed: lock(&self.threads.merge_failure).clone(),
+            filter_panicked: filter.map(str::to_owned),
         }
     }
 }

@@ -2,20 +2,21 @@
 //!
 //! A thread takes locks in this order:
 //!
-//! 1. `commits`: one sync at a time.
-//! 2. `writer`: the end of the log.
+//! 1. One sync of the log at a time.
+//! 2. The end of the log.
 //! 3. `flushing`: one memtable at a time becomes a table.
 //! 4. `versions`: every change of the version.
 //! 5. `manifest`: the manifest on disk, and every change of the state but for a new guide.
-//! 6. `jobs`, `state`, `snapshots`, and how far the log is durable (in `commits`): held for
-//!    moments.
+//! 6. `prepared`, `jobs`, `state`, `snapshots`, and how far the log is durable: held for moments.
 //!
 //! Readers take a read lock of `state` for a moment, and nothing else.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::compaction::{Filter, YoungLimits};
 use super::entry::hash_of;
 use super::failed::Jobs;
 use super::manifest::Manifest;
@@ -26,10 +27,9 @@ use super::switch::Switch;
 use super::table::BlockCache;
 use crate::Error;
 use crate::kernel::counter::Counter;
-use crate::kernel::durability::{GroupCommit, LogPosition};
 use crate::kernel::files::Folder;
 use crate::kernel::lock::lock;
-use crate::kernel::poison::Poison;
+use crate::kernel::log_end::Log;
 use crate::kernel::segment::{FIRST_RECORD, Segment};
 use crate::kernel::torn::TornEnd;
 use crate::kernel::wakeup::Wakeup;
@@ -41,10 +41,14 @@ pub(super) struct Store {
     pub(super) salt: u64,
     pub(super) seed: u64,
     pub(super) options: LsmOptions,
+    pub(super) filter: Option<Filter>,
+    pub(super) young_limits: YoungLimits,
     pub(super) cache: Arc<BlockCache>,
     pub(super) state: Switch<State>,
     pub(super) snapshots: Snapshots,
-    pub(super) writer: Mutex<Writer>,
+    pub(super) log: Log<()>,
+    /// The next file of the log, if it was made in advance. No manifest names it.
+    pub(super) prepared: Mutex<Option<Arc<Segment>>>,
     pub(super) flushing: Mutex<()>,
     /// Which runs a merge leaves alone.
     pub(super) jobs: Mutex<Jobs>,
@@ -52,26 +56,9 @@ pub(super) struct Store {
     pub(super) manifest: Mutex<Manifest>,
     /// The number of the next file.
     pub(super) next_number: AtomicU64,
-    pub(super) commits: GroupCommit,
-    pub(super) poison: Poison,
     pub(super) threads: Threads,
     pub(super) counts: Counts,
     pub(super) open_report: LsmOpenReport,
-}
-
-/// The end of the log.
-#[derive(Debug, Default)]
-pub(super) struct Writer {
-    /// The file of the active memtable; none before the first write.
-    pub(super) log: Option<Arc<Segment>>,
-    /// The sequence number of the next record.
-    pub(super) sequence: u64,
-    /// The last mark in the file says that everything before this offset is durable.
-    pub(super) marked: u64,
-    /// The offset at which the sync thread was last woken.
-    pub(super) sync_requested: u64,
-    /// The manifest says that the log may continue after the end in it.
-    pub(super) announced: bool,
 }
 
 /// How the threads of the store, and the writers that wait for them, are told of each other.
@@ -79,8 +66,9 @@ pub(super) struct Writer {
 pub(super) struct Threads {
     pub(super) flush_due: Wakeup,
     pub(super) merge_due: Wakeup,
-    pub(super) sync_due: Wakeup,
-    pub(super) guide_due: AtomicBool,
+    pub(super) guide_due: Wakeup,
+    /// A guide is to be built from all runs.
+    pub(super) guide_missing: AtomicBool,
     /// Counts what was installed.
     installed: Mutex<u64>,
     progress: Condvar,
@@ -110,6 +98,8 @@ pub(super) struct Counts {
     pub(super) guide_errors: Counter,
     /// Reads without a guide.
     pub(super) unguided: Counter,
+    /// Merges that skipped damaged blocks.
+    pub(super) skipped: Counter,
     /// Microseconds that writes have waited for merges.
     pub(super) stalled: Counter,
     /// Microseconds of waiting that writes owe.
@@ -128,16 +118,6 @@ pub struct LsmOpenReport {
     pub replayed: u64,
     /// Files that a crash had left behind, and that were removed.
     pub removed: Vec<String>,
-}
-
-impl Writer {
-    /// Returns the end of the log.
-    pub(super) fn position(&self) -> LogPosition {
-        self.log.as_ref().map_or(LogPosition::default(), |log| LogPosition {
-            segment: log.number,
-            offset: log.end(),
-        })
-    }
 }
 
 impl Threads {
@@ -172,8 +152,15 @@ impl Store {
         self.next_number.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Changes the manifest on disk, and `manifest` with it. After a failure it is not known which
-    /// of the two is on disk, so the store takes no more writes.
+    /// Removes a file that no manifest names, after a failure. If it is not known whether one does,
+    /// the file stays. What cannot be removed is when the store is next opened.
+    pub(super) fn remove_unnamed(&self, name: &str) {
+        if !self.log.poison.has_failed() {
+            drop(self.folder.remove(name));
+        }
+    }
+
+    /// Changes the manifest on disk, and `manifest` with it.
     pub(super) fn change_manifest(
         &self,
         manifest: &mut Manifest,
@@ -184,13 +171,18 @@ impl Store {
         next.sequence = next.sequence.max(self.snapshots.visible() + 1);
         next.clean = false;
         if let Some(last) = next.logs.last_mut() {
-            let durable = self.commits.durable();
+            let durable = self.log.commits.durable();
             let known = if durable.segment == last.number { durable.offset } else { FIRST_RECORD };
             last.end = known;
         }
         change(&mut next);
-        next.store(&*self.folder).map_err(|error| self.poison.set(error))?;
+        next.store(&*self.folder, &self.log.poison)?;
         *manifest = next;
         Ok(())
     }
+}
+
+/// The error of work that ends because the store is being closed.
+pub(super) fn stopped() -> Error {
+    Error::io("merge", "the runs")(io::ErrorKind::Interrupted.into())
 }

@@ -67,9 +67,9 @@ impl Store {
 
     /// Returns the tables of this moment, and the files of the log with their ends.
     fn files_to_check(&self) -> (Arc<State>, Vec<(u64, u64)>) {
-        let writer = lock(&self.writer);
+        let end = self.log.end();
         let manifest = lock(&self.manifest);
-        let end_of_last = writer.log.as_ref().map_or(FIRST_RECORD, |log| log.end());
+        let end_of_last = end.file.as_ref().map_or(FIRST_RECORD, |log| log.end());
         let logs = manifest.logs.iter().zip(1..).map(|(log, count)| {
             let is_last = count == manifest.logs.len();
             (log.number, if is_last { end_of_last } else { log.end })
@@ -112,7 +112,7 @@ impl Store {
         let Some(found) = Manifest::load(&*self.folder)? else {
             return Err(Error::damaged(MANIFEST, 0, "the file is missing"));
         };
-        if found == *expected || self.poison.has_failed() {
+        if found == *expected || self.log.poison.has_failed() {
             Ok(())
         } else {
             Err(Error::damaged(MANIFEST, 0, "it does not name the files in use"))
@@ -122,11 +122,10 @@ impl Store {
 
 /// Checks that the guide names each run for each of its keys.
 fn check_guide(state: &State) -> Result<(), Error> {
-    let Some(guide) = &state.version.guide else { return Ok(()) };
-    for run in &state.version.runs {
+    for run in state.version.runs.iter().filter(|run| run.is_guided()) {
         let (mut hashes, mut some) = (run.table.hashes(), Vec::new());
         while hashes.next(&mut some)? {
-            if !some.iter().all(|&hash| guide.candidates(hash) & run.mask() != 0) {
+            if !some.iter().all(|&hash| run.is_in(state.version.ids(hash))) {
                 let what = "the guide in memory misses a key of it; open the store again";
                 return Err(Error::damaged(&file_names::table(run.number()), 0, what));
             }

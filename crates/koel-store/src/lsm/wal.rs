@@ -40,17 +40,18 @@ pub(super) fn check_lengths(key: u64, value: u64) -> Result<(), Error> {
     }
 }
 
-/// Returns the entries of a batch, for a memtable.
-pub(super) fn entries_of(batch: &Batch) -> Result<Vec<NewEntry>, Error> {
-    let (bytes, max) = (batch.bytes().len() as u64, MAX_BATCH);
-    if bytes > max {
+/// Returns the entries of a batch, for a memtable. Several have at most `max` bytes.
+pub(super) fn entries_of(batch: &Batch, max: u64) -> Result<Vec<NewEntry>, Error> {
+    let mut headers = batch.records().iter().map(|unsealed| unsealed.header);
+    headers.try_for_each(|header| check_lengths(header.key_len, header.value_len))?;
+    let bytes = batch.bytes().len() as u64;
+    if batch.len() > 1 && bytes > max {
         return Err(Error::BatchTooLarge { bytes, max });
     }
     let mut entries = Vec::new();
     memory::reserve(&mut entries, batch.len())?;
     for unsealed in batch.records() {
         let Unsealed { header, .. } = unsealed;
-        check_lengths(header.key_len, header.value_len)?;
         let parts = || (header.value_len, batch.value_parts(unsealed));
         let value = (header.kind != Kind::Tombstone).then(parts);
         entries.push(NewEntry::new(batch.key(unsealed), value)?);

@@ -11,51 +11,31 @@ use std::time::{Duration, Instant};
 use super::manifest::LogEntry;
 use super::memtable::{Memtable, NewEntry};
 use super::state::State;
-use super::store::{Store, Writer};
+use super::store::Store;
 use super::wal::entries_of;
 use crate::Error;
-use crate::error::FOLDER;
 use crate::kernel::batch::Batch;
-use crate::kernel::bytes::usize_of;
 use crate::kernel::durability::{Durability, LogPosition};
 use crate::kernel::lock::lock;
-use crate::kernel::memory;
-use crate::kernel::record::{self, Header};
+use crate::kernel::log_end::LogEnd;
 use crate::kernel::segment::{FIRST_RECORD, Segment};
 use crate::kernel::wakeup::Signal;
 
 /// Memtables that may wait to be flushed.
 const MOST_SEALED: usize = 2;
-/// With more young runs than this, writes slow down.
-const SLOW_RUNS: usize = 8;
-/// With this many, writes wait.
-const MOST_YOUNG_RUNS: usize = 24;
+/// With this many runs writes wait: a merge has at most 128 inputs.
+pub(super) const MOST_RUNS: usize = 100;
 /// Bytes that are written in a microsecond for one run too many; for two it is half as many.
 const BYTES_PER_MICROSECOND: u64 = 64;
 /// Shorter sleeps cost more than they slow down.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
-/// Bytes of a mark.
-const MARK: usize = 32;
 
 impl Store {
     pub(super) fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
-        let entries = entries_of(batch)?;
+        let entries = entries_of(batch, self.options.max_batch_bytes)?;
         let position = self.append(batch, entries)?;
-        self.wait_durable(position, durability).map_err(Error::in_doubt)
-    }
-
-    /// Makes everything written so far durable.
-    pub(super) fn sync(&self) -> Result<(), Error> {
-        let position = lock(&self.writer).position();
-        self.wait_durable(position, Durability::Synced)
-    }
-
-    fn wait_durable(&self, position: LogPosition, durability: Durability) -> Result<(), Error> {
-        self.commits.wait(position, durability, &self.poison, || {
-            let writer = lock(&self.writer);
-            (writer.log.clone(), writer.position())
-        })
+        self.log.wait_durable(position, durability).map_err(Error::in_doubt)
     }
 
     /// Appends a batch to the log and the memtable, once there is room. Returns where it ends.
@@ -64,20 +44,20 @@ impl Store {
             if self.options.background {
                 self.wait_for_room(batch.bytes().len() as u64)?;
             }
-            let mut writer = lock(&self.writer);
-            self.poison.check()?;
+            let mut end = self.log.end();
+            self.log.poison.check()?;
             if batch.is_empty() {
-                return Ok(writer.position());
+                return Ok(end.position());
             }
-            if self.make_room(&mut writer)? {
-                return self.append_now(&mut writer, batch, entries);
+            if self.make_room(&mut end)? {
+                return self.append_now(&mut end, batch, entries);
             }
         }
     }
 
     /// Makes the active memtable one that takes another write. Returns false if it is full and too
     /// many others are.
-    fn make_room(&self, writer: &mut Writer) -> Result<bool, Error> {
+    fn make_room(&self, end: &mut LogEnd<()>) -> Result<bool, Error> {
         if !self.options.background {
             self.flush_sealed()?;
         }
@@ -89,7 +69,7 @@ impl Store {
             return Ok(false);
         }
         drop(state);
-        self.seal_active(writer)?;
+        self.seal_active(end)?;
         if self.options.background {
             self.threads.flush_due.send(Signal::Work);
         } else {
@@ -100,100 +80,85 @@ impl Store {
     }
 
     /// Seals the active memtable, unless it is empty, and starts a new one.
-    pub(super) fn seal_active(&self, writer: &mut Writer) -> Result<(), Error> {
+    pub(super) fn seal_active(&self, end: &mut LogEnd<()>) -> Result<(), Error> {
         if !self.state.load().active.is_empty() {
-            self.start_log(writer)?;
+            self.start_log(end)?;
         }
         Ok(())
     }
 
     /// Starts the next file of the log, and with it the next memtable.
-    fn start_log(&self, writer: &mut Writer) -> Result<Arc<Segment>, Error> {
-        if let Some(log) = &writer.log {
-            log.sync().map_err(|error| self.poison.set(error))?;
-            self.commits.set_durable(writer.position());
-        }
-        let number = self.take_number();
-        let log = Arc::new(Segment::create(&*self.folder, self.salt, number)?);
-        let durable = log.write_header().and_then(|()| log.sync());
-        let durable = durable.and_then(|()| self.folder.sync().map_err(Error::io("sync", FOLDER)));
-        if let Err(error) = durable {
-            drop(self.folder.remove(&log.name));
-            return Err(error);
-        }
+    fn start_log(&self, end: &mut LogEnd<()>) -> Result<Arc<Segment>, Error> {
+        self.log.seal(end)?;
+        let prepared = lock(&self.prepared).take();
+        let file = prepared.map_or_else(|| self.create_log(), Ok)?;
+        let number = file.number;
         let mut manifest = lock(&self.manifest);
-        self.change_manifest(&mut manifest, |manifest| {
-            if let (Some(last), Some(log)) = (manifest.logs.last_mut(), &writer.log) {
-                last.end = log.end();
+        let named = self.change_manifest(&mut manifest, |manifest| {
+            if let (Some(last), Some(file)) = (manifest.logs.last_mut(), &end.file) {
+                last.end = file.end();
             }
-            manifest.sequence = writer.sequence;
+            manifest.sequence = end.sequence;
             manifest.logs.push(LogEntry { number, end: FIRST_RECORD });
-        })?;
+        });
+        named.inspect_err(|_| self.remove_unnamed(&file.name))?;
+        let active = Arc::new(Memtable::new(number, self.options.memtable_bytes, self.seed));
         self.state.update(|state| {
             let mut sealed = state.sealed.clone();
             // Without a file of the log nothing was written yet.
-            sealed.extend(writer.log.is_some().then(|| state.active.clone()));
-            let active = Arc::new(Memtable::new(number, self.options.memtable_bytes, self.seed));
-            let version = state.version.clone();
-            State { active, sealed, version }
+            sealed.extend(end.file.is_some().then(|| state.active.clone()));
+            State { active, sealed, version: state.version.clone() }
         });
-        *writer = Writer {
-            log: Some(log.clone()),
-            marked: FIRST_RECORD,
-            sync_requested: FIRST_RECORD,
-            announced: true,
-            sequence: writer.sequence,
-        };
+        self.log.go_on_in(end, file.clone());
         self.counts.log_end.set(FIRST_RECORD);
-        self.commits.set_durable(writer.position());
-        Ok(log)
+        Ok(file)
+    }
+
+    fn create_log(&self) -> Result<Arc<Segment>, Error> {
+        let file = Segment::create(&*self.folder, self.salt, self.take_number())?;
+        file.make_durable(&*self.folder)?;
+        Ok(Arc::new(file))
+    }
+
+    /// Makes the next file of the log in advance if the memtable is half full, so that the write
+    /// that fills it need not. After a failure that write is the next try.
+    pub(super) fn prepare_log(&self) {
+        let mut prepared = lock(&self.prepared);
+        let is_due = self.state.load().active.bytes() >= self.options.memtable_bytes / 2;
+        if is_due && prepared.is_none() && self.log.poison.check().is_ok() {
+            *prepared = self.create_log().ok();
+        }
     }
 
     fn append_now(
         &self,
-        writer: &mut Writer,
+        end: &mut LogEnd<()>,
         batch: &Batch,
         entries: Vec<NewEntry>,
     ) -> Result<LogPosition, Error> {
-        let log = match writer.log.clone() {
-            None => self.start_log(writer)?,
-            Some(log) => {
-                self.announce(writer)?;
-                log
+        let file = match end.file.clone() {
+            None => self.start_log(end)?,
+            Some(file) => {
+                self.announce(end)?;
+                file
             }
         };
-        let mut buffer = Vec::new();
-        memory::reserve(&mut buffer, batch.bytes().len() + MARK)?;
-        let Writer { sequence, marked, .. } = writer;
-        self.commits.append_mark_if_due(&log, sequence, marked, &mut buffer);
-        let (at, first) = (log.end(), buffer.len());
-        buffer.extend_from_slice(batch.bytes());
-        let sequence = writer.sequence;
-        for (i, (unsealed, sequence)) in batch.records().iter().zip(sequence..).enumerate() {
-            let more = i + 1 < batch.len();
-            let header = Header { more, sequence, ..unsealed.header };
-            let start = first + unsealed.start;
-            let end = start + usize_of(header.size());
-            record::seal(&mut buffer[start..end], &header, &log.position(at + start as u64));
-        }
-        let written = log.write(&buffer, at);
-        written.map_err(|error| log.undo_append(at, error, &self.poison))?;
-        log.set_end(at + buffer.len() as u64);
-        self.counts.log_end.set(log.end());
-        self.count(batch, buffer.len() as u64);
-        self.insert(writer, entries);
-        self.request_sync(writer, log.end());
-        Ok(writer.position())
-    }
-
-    /// Adds the entries of a batch to the memtable, and lets reads see them.
-    fn insert(&self, writer: &mut Writer, entries: Vec<NewEntry>) {
+        let before = file.end();
+        self.log.append(end, &file, batch)?;
+        self.counts.log_end.set(file.end());
+        self.count(batch, file.end() - before);
         let state = self.state.load();
-        for entry in entries {
-            state.active.insert(entry, writer.sequence);
-            writer.sequence += 1;
+        let half = self.options.memtable_bytes / 2;
+        let was_half_full = state.active.bytes() >= half;
+        let first = end.sequence - batch.len() as u64;
+        for (entry, sequence) in entries.into_iter().zip(first..) {
+            state.active.insert(entry, sequence);
         }
-        self.snapshots.publish(writer.sequence - 1);
+        self.snapshots.publish(end.sequence - 1);
+        if self.options.background && !was_half_full && state.active.bytes() >= half {
+            self.threads.flush_due.send(Signal::Work);
+        }
+        Ok(end.position())
     }
 
     fn count(&self, batch: &Batch, logged: u64) {
@@ -203,36 +168,28 @@ impl Store {
     }
 
     /// Makes the manifest say that the log may continue, if it does not.
-    pub(super) fn announce(&self, writer: &mut Writer) -> Result<(), Error> {
-        if !writer.announced {
+    fn announce(&self, end: &mut LogEnd<()>) -> Result<(), Error> {
+        if !end.announced {
             self.change_manifest(&mut lock(&self.manifest), |_| ())?;
-            writer.announced = true;
+            end.announced = true;
         }
         Ok(())
-    }
-
-    /// Wakes the sync thread if much of the log is not durable.
-    fn request_sync(&self, writer: &mut Writer, end: u64) {
-        if end - writer.sync_requested.max(writer.marked) >= self.options.bytes_per_sync {
-            writer.sync_requested = end;
-            self.threads.sync_due.send(Signal::Work);
-        }
     }
 
     /// Waits while flushes and merges are behind, in proportion to how far.
     fn wait_for_room(&self, bytes: u64) -> Result<(), Error> {
         let (start, limit) = (Instant::now(), self.options.stall_limit);
+        let limits = self.young_limits;
         loop {
-            self.poison.check()?;
+            self.log.poison.check()?;
             let state = self.state.load();
             let is_full = state.active.bytes() >= self.options.memtable_bytes
                 && state.sealed.len() >= MOST_SEALED;
             let young = state.young_runs(self.options.memtable_bytes);
-            // Ids must not run out.
-            let has_ids = state.version.runs.len() < self.most_runs();
+            let runs = state.version.runs.len();
             drop(state);
-            if !is_full && has_ids && young < MOST_YOUNG_RUNS {
-                self.slow_down(bytes, young.saturating_sub(SLOW_RUNS) as u64);
+            if !is_full && runs < MOST_RUNS && young < limits.stop {
+                self.slow_down(bytes, young.saturating_sub(limits.slow) as u64);
                 return Ok(());
             }
             let waited = start.elapsed();

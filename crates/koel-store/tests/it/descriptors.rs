@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use koel_store::files::{File, Folder};
-use koel_store::{Durability, Error, LogStore, Options};
+use koel_store::{CompactionPolicy, Durability, Error, LogStore, LsmOptions, Options};
 use testkit::storage::MemoryFolder;
 
 const OPEN: usize = 8;
@@ -174,6 +174,40 @@ fn a_compaction_of_many_segments_has_few_files_open() {
     let most = folder.most.load(Ordering::Relaxed);
     assert!(most <= OPEN + BESIDES, "{most}");
     check(&store, |_| 2);
+}
+
+/// Once a table that was merged while a range read it stayed open as long as the range.
+#[test]
+fn ranges_over_merged_tables_have_few_files_open() {
+    let folder = Counting::default();
+    let options = LsmOptions::default().memtable_bytes(1 << 20).background(false).cache_bytes(0);
+    let options = options.policy(CompactionPolicy::Tiered).ratio(32).max_open_files(OPEN).seed(1);
+    let store = options.open_in(Arc::new(folder.clone())).unwrap();
+    let name = |key: u32| format!("{key:06}").into_bytes();
+    let mut ranges = Vec::new();
+    for round in 0..5 {
+        for table in 0..10 {
+            for key in (table..KEYS).step_by(10) {
+                store.put(&name(key), &value(key, round), Durability::None).unwrap();
+            }
+            store.flush().unwrap();
+        }
+        ranges.push((round, store.iter().unwrap()));
+        store.compact().unwrap();
+    }
+    let tables = || {
+        let names = folder.inner.list().unwrap();
+        names.iter().filter(|name| name.ends_with(".table")).count()
+    };
+    assert!(tables() > 40, "the ranges need them: {}", tables());
+    for (round, range) in ranges {
+        let found: Vec<_> = range.map(Result::unwrap).collect();
+        let expected = (0..KEYS).map(|key| (name(key), value(key, round)));
+        assert!(expected.eq(found), "the state of round {round}");
+        let open = folder.open.load(Ordering::Relaxed);
+        assert!(open <= OPEN + BESIDES, "{open} files are open");
+    }
+    assert_eq!(tables(), 1, "nobody reads them any more");
 }
 
 #[test]

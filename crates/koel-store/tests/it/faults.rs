@@ -38,9 +38,9 @@ fn run(seed: u64, options: &Options, fault: Option<Fault>) -> Run {
     Run { options, folder, trial: Some(trial), failed: None }
 }
 
-/// Checks that the store is readable after the failure, and takes no more writes after a failed
-/// write or sync.
-fn check_still_open(trial: &Trial, op: &Op, struck: &str, seed: u64, context: &str) {
+/// Checks that the store is readable after the failure, that it takes no more writes after a failed
+/// sync, and that it goes on after a write that could be cut off.
+fn check_still_open(trial: &Trial, op: &Op, fault: Fault, struck: &str, context: &str, seed: u64) {
     let Some(store) = &trial.store else { return };
     let state = read_all(store, program(seed).keys());
     let state = state.unwrap_or_else(|error| panic!("{context}: cannot be read: {error}"));
@@ -49,10 +49,13 @@ fn check_still_open(trial: &Trial, op: &Op, struck: &str, seed: u64, context: &s
     if let Err(complaint) = history.survived(state, all) {
         panic!("{context}: still open, {complaint}");
     }
-    if matches!(op, Op::Write { .. } | Op::Sync) && ["write", "sync"].contains(&struck) {
-        let again = store.put(b"0", b"", Durability::None);
-        assert!(again.is_err(), "{context}: took a write after one that failed");
+    let poisoned = store.stats().poisoned;
+    if matches!(op, Op::Write { .. } | Op::Sync) && !fault.lasting {
+        assert!(struck != "write" || !poisoned, "{context}: the state is known");
+        assert!(struck != "sync" || poisoned || matches!(op, Op::Write { .. }), "{context}");
     }
+    let again = store.write(&Batch::new(), Durability::None);
+    assert_eq!(again.is_err(), poisoned, "{context}: {again:?}");
 }
 
 /// Checks that the folder opens again, also after a power failure.
@@ -98,7 +101,8 @@ fn strike(seed: u64, options: &Options, fault: Fault) {
     }
     if let (Some(trial), Some((op, _))) = (&run.trial, &run.failed) {
         let struck = run.folder.struck().map_or("", |call| call.verb);
-        check_still_open(trial, op, struck, seed, &context);
+        run.folder.heal();
+        check_still_open(trial, op, fault, struck, &context, seed);
     }
     reopen(run, seed, &context);
 }
@@ -148,10 +152,10 @@ fn a_disk_that_is_full_for_a_while_loses_nothing() {
         let fault = Fault { at, lasting: true, failure: Failure::Enospc };
         let run = run(seed, &options, Some(fault));
         let context = format!("seed {seed}, full from call {at}");
-        if let (Some(trial), Some((op, _))) = (&run.trial, &run.failed) {
-            check_still_open(trial, op, "write", seed, &context);
-        }
         run.folder.heal();
+        if let (Some(trial), Some((op, _))) = (&run.trial, &run.failed) {
+            check_still_open(trial, op, fault, "write", &context, seed);
+        }
         reopen(run, seed, &context);
     }
     report("full disk", &format!("{disks} disks: 0 lost"));

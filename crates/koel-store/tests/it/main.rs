@@ -7,6 +7,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue should stop")]
 
+mod answers;
 mod archive;
 mod archive_crash;
 mod archive_damage;
@@ -18,6 +19,7 @@ mod descriptors;
 mod disk;
 mod faults;
 mod full_disk;
+mod gated;
 #[cfg(unix)]
 mod hostile;
 mod kill;

@@ -128,7 +128,7 @@ impl Database {
     /// Opens an existing ordered store read-only.
     pub(super) fn read_ordered(&self) -> Result<LsmStore, Failure> {
         self.check_that_it_exists()?;
-        self.open_lsm(without_guide().read_only(true), IGNORED)
+        self.open_lsm(LsmOptions::default().read_only(true), IGNORED)
     }
 
     /// Opens an existing ordered store to change it.
@@ -145,7 +145,7 @@ impl Database {
 
     /// [`create_ordered`](Self::create_ordered), for verbs that know the kind.
     pub(super) fn create_ordered_store(&self) -> Result<LsmStore, Failure> {
-        self.open_lsm(without_guide(), REMOVED)
+        self.open_lsm(LsmOptions::default(), REMOVED)
     }
 
     /// Whether the folder has an ordered store.
@@ -315,10 +315,4 @@ impl Database {
     pub(crate) fn archive_failure(&self, error: ArchiveError) -> Failure {
         Failure::Store { db: self.db.clone(), error: Box::new(error) }
     }
-}
-
-/// Options without a guide: it is built from all keys, which takes longer than the few reads of a
-/// command without it.
-fn without_guide() -> LsmOptions {
-    LsmOptions::default().guide(0, 1)
 }

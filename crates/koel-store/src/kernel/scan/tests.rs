@@ -7,7 +7,7 @@ use crate::kernel::file_names;
 /// Returns a segment with records of all sizes, and the offset of each.
 fn segment(folder: &DiskFolder, number: u64) -> Result<(Arc<Segment>, Vec<u64>), Error> {
     let segment = Segment::create(folder, 5, number)?;
-    segment.write_header()?;
+    segment.make_durable(folder)?;
     let (mut bytes, mut starts) = (Vec::new(), Vec::new());
     for (sequence, len) in (1..).zip([0_usize, 100, 3000, 70_000, 2_000_000, 5, 0]) {
         let offset = FIRST_RECORD + bytes.len() as u64;

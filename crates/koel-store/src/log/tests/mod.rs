@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use super::*;
-use crate::kernel::lock::lock;
 use crate::{Batch, Durability, Error};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -299,6 +298,6 @@ fn dropped_iterators_leave_nothing_in_memory() -> Outcome {
     for _ in 0..100 {
         assert_eq!(store.iter().count(), 1);
     }
-    assert!(lock(&store.store().writer).watches.len() <= 1);
+    assert!(store.store().log.end().own.watches.len() <= 1);
     Ok(())
 }

@@ -15,13 +15,11 @@
 
 use std::cmp::Ordering;
 
+use super::filter::Filter;
 use crate::Error;
 use crate::kernel::memory::{push, reserve};
 use crate::lsm::cursor::Cursor;
 use crate::lsm::entry::Entry;
-
-/// Whether an entry with this key and value is kept when it is rewritten.
-pub(in crate::lsm) type CompactionFilter = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync;
 
 /// What is kept of the versions of a key.
 #[derive(Clone, Copy, Default)]
@@ -31,7 +29,7 @@ pub(in crate::lsm) struct Rules<'a> {
     pub(in crate::lsm) boundaries: &'a [u64],
     /// Whether no older run than the inputs may have their keys.
     pub(in crate::lsm) is_bottom: bool,
-    pub(in crate::lsm) filter: Option<&'a CompactionFilter>,
+    pub(in crate::lsm) filter: Option<&'a Filter>,
 }
 
 /// What a merge tells besides the entries.
@@ -200,7 +198,11 @@ impl<'a> Versions<'a> {
         if self.stripe.replace(stripe) == Some(stripe) {
             return Ok(());
         }
-        match entry.value.filter(|value| self.keeps(entry.key, value)) {
+        let is_kept = match (entry.value, self.rules.filter) {
+            (Some(value), Some(filter)) => filter.keeps(entry.key, value)?,
+            (value, _) => value.is_some(),
+        };
+        match entry.value.filter(|_| is_kept) {
             None => push(&mut self.tombstones, entry.sequence),
             Some(_) => {
                 self.write_tombstones(sink)?;
@@ -208,11 +210,6 @@ impl<'a> Versions<'a> {
                 sink(entry)
             }
         }
-    }
-
-    /// Whether the filter keeps this value.
-    fn keeps(&self, key: &[u8], value: &[u8]) -> bool {
-        self.rules.filter.is_none_or(|keeps| keeps(key, value))
     }
 
     /// Ends the key. Returns whether a version of it was written.
@@ -235,6 +232,8 @@ impl<'a> Versions<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use testkit::keys::splitmix64;
 
     use super::*;
@@ -336,11 +335,11 @@ mod tests {
             Self { runs, boundaries, is_bottom, is_filtered, limit: below(20) }
         }
 
-        fn rules(&self) -> Rules<'_> {
+        fn rules<'a>(&'a self, filter: &'a Filter) -> Rules<'a> {
             Rules {
                 boundaries: &self.boundaries,
                 is_bottom: self.is_bottom,
-                filter: self.is_filtered.then_some(&keeps as &CompactionFilter),
+                filter: self.is_filtered.then_some(filter),
             }
         }
 
@@ -394,7 +393,8 @@ mod tests {
             let cursors = case.runs.iter().map(|run| List::boxed(run)).collect();
             let hash = |key: &[u8]| u64::from(key[0]);
             let mut sink = append(&mut output);
-            let merged = merge(cursors, case.rules(), hash, case.limit, &mut sink).unwrap();
+            let filter = Filter::new(Arc::new(keeps));
+            let merged = merge(cursors, case.rules(&filter), hash, case.limit, &mut sink).unwrap();
             drop(sink);
             let is_before = |one: &Version, other: &Version| {
                 (one.0, u64::MAX - one.1) < (other.0, u64::MAX - other.1)
@@ -410,7 +410,7 @@ mod tests {
             if let [run] = case.runs.as_slice() {
                 let mut rewritten = Vec::new();
                 let mut cursor = List::boxed(run);
-                rewrite(&mut *cursor, case.rules(), &mut append(&mut rewritten)).unwrap();
+                rewrite(&mut *cursor, case.rules(&filter), &mut append(&mut rewritten)).unwrap();
                 assert_eq!(rewritten, output);
             }
         }

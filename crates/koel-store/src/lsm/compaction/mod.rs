@@ -4,10 +4,13 @@
 //! |---|---|
 //! | `policy.rs` | which runs to merge next |
 //! | `merge.rs` | several runs into one: what is kept, and which hashes became surplus |
+//! | `filter.rs` | which entries the caller no longer wants |
 
+mod filter;
 mod merge;
 mod policy;
 
-pub(super) use merge::{CompactionFilter, Rules, merge, rewrite};
+pub(super) use filter::{Filter, Keep};
+pub(super) use merge::{Rules, merge, rewrite};
 pub use policy::CompactionPolicy;
-pub(super) use policy::{Job, Picker, RunShape};
+pub(super) use policy::{Job, Picker, RunShape, YoungLimits};

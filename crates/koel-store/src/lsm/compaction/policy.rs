@@ -26,6 +26,8 @@ use std::ops::Range;
 const SMALL_RUN: u64 = 64 << 10;
 /// A run belongs to the level of a full memtable up to this many times its size.
 const SLACK: u128 = 2;
+/// A flush needs an id, and so does each of two merges whose inputs are still there.
+const SPARE_IDS: usize = 3;
 
 /// When runs are merged.
 ///
@@ -76,6 +78,15 @@ pub(in crate::lsm) struct Picker {
     most_runs: usize,
 }
 
+/// How many runs of full memtables are too many: merges are behind then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::lsm) struct YoungLimits {
+    /// With more than this, writes slow down.
+    pub(in crate::lsm) slow: usize,
+    /// With this many, writes wait.
+    pub(in crate::lsm) stop: usize,
+}
+
 /// The runs of a level.
 struct Level {
     number: u32,
@@ -102,6 +113,12 @@ impl Picker {
         let is_small = |&levels: &u32| memtable_bytes / ratio.pow(levels) <= SMALL_RUN;
         let small_levels = (0..u64::BITS).find(is_small).unwrap_or(0);
         Self { ratio, upper, last, memtable_bytes, small_levels, most_runs }
+    }
+
+    /// How many young runs are too many: some more than a level may have before a merge is due.
+    pub(in crate::lsm) fn young_limits(&self) -> YoungLimits {
+        let allowed = self.upper.min(self.most_runs.saturating_sub(SPARE_IDS));
+        YoungLimits { slow: (allowed + 4).max(8), stop: (allowed + 20).max(24) }
     }
 
     /// The next merge, if there is one to make. `runs` are all runs, youngest first.
@@ -188,8 +205,7 @@ impl Picker {
 
     /// The merge of the cheapest neighbours when nearly all ids are in use.
     fn merge_for_ids(&self, runs: &[RunShape]) -> Option<Range<usize>> {
-        // A flush needs an id, and so does each of two merges whose inputs are still there.
-        if runs.len() + 3 <= self.most_runs.max(4) {
+        if runs.len() + SPARE_IDS <= self.most_runs.max(4) {
             return None;
         }
         // As many as the ratio, so that the next ids do not run out at once.

@@ -4,13 +4,16 @@
 //! distinct key of a run: 11 bits of fingerprint and 5 of id. A lookup reads two buckets, however
 //! many runs there are. What finds no slot is in an exact map (`side.rs`).
 //!
-//! * A guide never changes. A flush or a merge makes the next one from a copy, and readers keep
-//!   theirs until they are done.
-//! * It never misses a run that has the key. An absent key has 0.004 candidates on average.
+//! * A guide never changes. The next one is made from a copy, and readers keep theirs until they
+//!   are done.
+//! * It follows the runs: it may not know the youngest ones yet, which every read asks then. Its
+//!   ids are its own.
+//! * It never misses a run that it knows and that has the key. An absent key has 0.004 candidates
+//!   on average.
 //! * It is not the truth: it is built from the hashes of the tables, and can be built again at any
 //!   time. Without one, a read asks every run.
-//! * Every key of a run was added once for each time that its hash is among the hashes of the run.
-//!   So pairs can be moved and removed one by one, though equal ones cannot be told apart.
+//! * Every key of a run was added at least once for each time that its hash is among the hashes of
+//!   the run. So pairs can be moved and removed one by one, though equal ones cannot be told apart.
 //!
 //! Cost for each million pairs: 2 MB; a millisecond for a copy, one for new ids, 100 ms to build.
 //! docs/decisions/0027-guide.md has the figures.
@@ -19,12 +22,12 @@ mod side;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::{array, iter};
 
 use koel::{InsertError, KeyHash, Maplet, Values};
 use side::Side;
 
-use super::table::Table;
 use crate::Error;
 use crate::kernel::memory::push;
 
@@ -63,6 +66,9 @@ impl GuideOptions {
 
 /// The hashes of the keys of a run.
 pub(super) trait HashedKeys {
+    /// The number of the run.
+    fn number(&self) -> u64;
+
     /// How many there are.
     fn keys(&self) -> u64;
 
@@ -70,16 +76,26 @@ pub(super) trait HashedKeys {
     fn each_piece(&self, take: &mut dyn FnMut(&[u64]) -> Result<bool, Error>) -> Result<(), Error>;
 }
 
-impl HashedKeys for Table {
-    fn keys(&self) -> u64 {
-        self.info().keys
-    }
+/// A merge that a guide is to follow.
+#[derive(Debug)]
+pub(super) struct Merge {
+    /// The numbers of the runs that were merged.
+    pub(super) inputs: Vec<u64>,
+    /// The number of the run that they became, and how many keys it has.
+    pub(super) output: Option<(u64, u64)>,
+    /// The hash of a key once for each input that had the key, but one fewer if the output has it;
+    /// `None` if there were too many to keep.
+    pub(super) surplus: Option<Vec<u64>>,
+}
 
-    fn each_piece(&self, take: &mut dyn FnMut(&[u64]) -> Result<bool, Error>) -> Result<(), Error> {
-        let (mut hashes, mut piece) = (self.hashes(), Vec::new());
-        while hashes.next(&mut piece)? && take(&piece)? {}
-        Ok(())
-    }
+/// What an id stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    Free,
+    /// A run, by its number, and its pairs.
+    Run(u64, u64),
+    /// A run that has gone. Its pairs are still there.
+    Gone,
 }
 
 /// Which runs may hold a key.
@@ -87,45 +103,145 @@ impl HashedKeys for Table {
 pub(super) struct Guide {
     maplet: Maplet,
     side: Side,
+    /// What each id stands for.
+    names: Vec<Name>,
     /// Pairs that went to the side for lack of room since it was built.
     crowded: u64,
     options: GuideOptions,
 }
 
 impl Guide {
-    /// The guide of these runs and their ids. Reads all hashes.
-    pub(super) fn build<K: HashedKeys + ?Sized>(
-        runs: &[(u8, &K)],
-        options: GuideOptions,
-    ) -> Result<Self, Error> {
-        let pairs = pairs_of(runs);
-        let mut capacity = capacity_for(pairs, options.least);
+    /// The guide to these runs, youngest first. Reads all hashes. Runs that are damaged or
+    /// unreadable are left out, and so are the oldest if there are more than ids.
+    pub(super) fn build<K: HashedKeys>(runs: &[K], options: GuideOptions) -> Result<Self, Error> {
+        let most = usize::try_from(options.most_runs()).unwrap_or(usize::MAX);
+        let mut runs: Vec<&K> = runs.iter().take(most).collect();
+        let mut capacity = capacity_for(pairs_of(&runs), options.least);
         loop {
-            let mut guide = Self::empty(capacity, options)?;
-            let mut has_room = true;
-            for &(id, keys) in runs {
-                has_room = has_room && guide.add(id, keys, pairs)?;
+            let (mut guide, pairs) = (Self::empty(capacity, options)?, pairs_of(&runs));
+            let (mut place, mut added) = (0, Ok(true));
+            while place < runs.len() && matches!(added, Ok(true)) {
+                added = guide.add_run(runs[place], pairs);
+                place += 1;
             }
-            if has_room {
-                return Ok(guide);
+            match added {
+                Ok(true) => return Ok(guide),
+                // Ends when more room would not help: see `is_crowded`.
+                Ok(false) => capacity = grown(capacity),
+                Err(error) if is_of_run(&error) => drop(runs.remove(place - 1)),
+                Err(error) => return Err(error),
             }
-            // Ends when more room would not help: see `is_crowded`.
-            capacity = grown(capacity);
         }
+    }
+
+    /// The guide to `runs`, youngest first, which these merges and others have made of the runs
+    /// that it knows; `None` if that is as much as it can know.
+    ///
+    /// A merge of runs that it knows changes ids and removes the surplus pairs. Any other new run
+    /// is added key by key. If too many pairs of runs that have gone are left, or there is no room,
+    /// it is built anew.
+    pub(super) fn following<K: HashedKeys>(
+        &self,
+        runs: &[K],
+        merges: &[Arc<Merge>],
+    ) -> Result<Option<Self>, Error> {
+        let is_live = |number| runs.iter().any(|run| run.number() == number);
+        let has_gone = self.named().any(|(number, _)| !is_live(number));
+        let has_ids = self.names.iter().any(|name| !matches!(name, Name::Run(..)));
+        let is_new = |run: &&K| self.id_of(run.number()).is_none();
+        let mut new = Vec::new();
+        if has_ids || has_gone {
+            // What cannot be read whole is not added in part.
+            new.extend(runs.iter().filter(is_new).filter(|run| is_readable(*run)));
+        }
+        if new.is_empty() && !has_gone {
+            return Ok(None);
+        }
+        let mut next = self.try_clone()?;
+        merges.iter().try_for_each(|merge| next.follow_merge(merge))?;
+        next.forget(is_live);
+        new.retain(|run| next.id_of(run.number()).is_none());
+        let pairs: u64 = runs.iter().map(HashedKeys::keys).sum();
+        let mut is_outgrown = next.is_outgrown(pairs, &new);
+        for run in new.into_iter().take(next.free_ids()) {
+            is_outgrown = is_outgrown || !next.add_run(run, pairs)?;
+        }
+        if is_outgrown { Self::build(runs, self.options) } else { Ok(next) }.map(Some)
+    }
+
+    /// Follows a merge, if it knows all inputs.
+    fn follow_merge(&mut self, merge: &Merge) -> Result<(), Error> {
+        let ids = merge.inputs.iter().try_fold(0, |ids: Ids, &input| {
+            let id = self.id_of(input)?;
+            Some(ids | 1 << id)
+        });
+        let has_result = merge.output.is_some() || merge.surplus.is_some();
+        let (Some(ids), true) = (ids, has_result) else { return Ok(()) };
+        let Some(id) = each_id(ids).next() else { return Ok(()) };
+        self.relabel(ids, id)?;
+        // Without the surplus, pairs of keys that are in two inputs are left twice.
+        self.remove(merge.surplus.as_deref().unwrap_or_default(), id);
+        each_id(ids).for_each(|id| self.names[usize::from(id)] = Name::Free);
+        if let Some((number, keys)) = merge.output {
+            self.names[usize::from(id)] = Name::Run(number, keys);
+        }
+        Ok(())
+    }
+
+    /// Forgets the runs that are no longer there. Their pairs stay.
+    fn forget(&mut self, is_live: impl Fn(u64) -> bool) {
+        for name in &mut self.names {
+            if matches!(name, Name::Run(number, _) if !is_live(*number)) {
+                *name = Name::Gone;
+            }
+        }
+    }
+
+    /// Whether it is to be built anew for so many pairs in all, if these runs are added.
+    fn is_outgrown<K: HashedKeys>(&self, pairs: u64, new: &[&K]) -> bool {
+        let (capacity, least) = (self.maplet.capacity(), self.options.least);
+        let named: u64 = self.named().map(|(_, pairs)| pairs).sum();
+        // Fewer than expected: then it would miss some.
+        let Some(stale) = self.pairs().checked_sub(named) else { return true };
+        let lacks_ids = !new.is_empty() && self.free_ids() == 0;
+        self.pairs().saturating_add(pairs_of(new)) > capacity
+            || capacity > least && pairs.saturating_mul(3) < capacity
+            || stale > (pairs + least) / 4
+            || lacks_ids && self.names.contains(&Name::Gone)
+    }
+
+    /// The number and the pairs of each run that it knows.
+    fn named(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.names.iter().filter_map(|name| match *name {
+            Name::Run(number, pairs) => Some((number, pairs)),
+            Name::Free | Name::Gone => None,
+        })
+    }
+
+    fn free_ids(&self) -> usize {
+        self.names.iter().filter(|name| **name == Name::Free).count()
+    }
+
+    /// The id of a run, if it knows the run.
+    pub(super) fn id_of(&self, number: u64) -> Option<u8> {
+        let is_it = |name: &Name| matches!(name, Name::Run(run, _) if *run == number);
+        self.names.iter().position(is_it).and_then(|id| u8::try_from(id).ok())
     }
 
     fn empty(capacity: u64, options: GuideOptions) -> Result<Self, Error> {
         let builder = Maplet::builder(capacity, RATE, options.id_bits).trust_hashes();
         let bytes = capacity.saturating_mul(2);
         let maplet = builder.build().map_err(|_| Error::OutOfMemory { bytes })?;
-        Ok(Self { maplet, side: Side::default(), crowded: 0, options })
+        let names = (0..options.most_runs()).map(|_| Name::Free).collect();
+        Ok(Self { maplet, side: Side::default(), names, crowded: 0, options })
     }
 
     fn try_clone(&self) -> Result<Self, Error> {
         let bytes = self.bytes();
         let maplet = self.maplet.try_clone().map_err(|_| Error::OutOfMemory { bytes })?;
         let side = self.side.try_clone().map_err(|_| Error::OutOfMemory { bytes })?;
-        Ok(Self { maplet, side, crowded: self.crowded, options: self.options })
+        let (names, crowded, options) = (self.names.clone(), self.crowded, self.options);
+        Ok(Self { maplet, side, names, crowded, options })
     }
 
     /// The runs that may hold the key with this hash.
@@ -148,50 +264,19 @@ impl Guide {
         }
     }
 
-    /// The guide after a flush or an ingestion: `all` runs are those of this guide and a new one.
-    pub(super) fn with_run<K: HashedKeys + ?Sized>(
-        &self,
-        (id, keys): (u8, &K),
-        all: &[(u8, &K)],
-    ) -> Result<Self, Error> {
-        let pairs = pairs_of(all);
-        if pairs > self.maplet.capacity() {
-            return Self::build(all, self.options);
-        }
-        let mut next = self.try_clone()?;
-        let has_room = next.add(id, keys, pairs)?;
-        if has_room && next.pairs() == pairs { Ok(next) } else { Self::build(all, self.options) }
-    }
-
-    /// The guide after a merge of the runs `inputs`. `all` are the runs afterwards.
-    ///
-    /// `output` may have the id of an input; `None` if the merge left no entries. `surplus` has the
-    /// hash of a key once for each input that had the key, but one fewer if the output has it. If
-    /// there were too many of them to keep, the guide is built anew.
-    pub(super) fn with_merge<K: HashedKeys + ?Sized>(
-        &self,
-        inputs: Ids,
-        output: Option<u8>,
-        surplus: Option<&[u64]>,
-        all: &[(u8, &K)],
-    ) -> Result<Self, Error> {
-        let pairs = pairs_of(all);
-        let is_sparse = self.maplet.capacity() > self.options.least
-            && pairs.saturating_mul(3) < self.maplet.capacity();
-        let (Some(surplus), false) = (surplus, is_sparse) else {
-            return Self::build(all, self.options);
+    /// Adds a run, if an id is free. Returns false if it is to be built anew for this many `pairs`
+    /// in all.
+    fn add_run<K: HashedKeys>(&mut self, run: &K, pairs: u64) -> Result<bool, Error> {
+        let Some(id) = self.names.iter().position(|name| *name == Name::Free) else {
+            return Ok(true);
         };
-        let mut next = self.try_clone()?;
-        if let Some(id) = output.or_else(|| each_id(inputs).next()) {
-            next.relabel(inputs, id)?;
-            next.remove(surplus, id);
-        }
-        if next.pairs() == pairs { Ok(next) } else { Self::build(all, self.options) }
+        self.names[id] = Name::Run(run.number(), run.keys());
+        self.add(low_byte(id as u64), run, pairs)
     }
 
     /// Adds the keys of a run. Stops and returns false if a larger maplet is needed for this many
     /// `pairs` in all.
-    fn add<K: HashedKeys + ?Sized>(&mut self, id: u8, keys: &K, pairs: u64) -> Result<bool, Error> {
+    fn add<K: HashedKeys>(&mut self, id: u8, keys: &K, pairs: u64) -> Result<bool, Error> {
         let (mut batch, ids) = (Vec::new(), [u64::from(id); BATCH]);
         keys.each_piece(&mut |hashes| {
             for hashes in hashes.chunks(BATCH) {
@@ -309,8 +394,18 @@ fn mask(values: Values) -> Ids {
     values.fold(0, |ids, id| ids | 1 << id)
 }
 
-fn pairs_of<K: HashedKeys + ?Sized>(runs: &[(u8, &K)]) -> u64 {
-    runs.iter().map(|(_, keys)| keys.keys()).sum()
+fn pairs_of<K: HashedKeys>(runs: &[&K]) -> u64 {
+    runs.iter().map(|run| run.keys()).sum()
+}
+
+/// Whether all hashes of a run can be read.
+fn is_readable<K: HashedKeys>(run: &K) -> bool {
+    run.each_piece(&mut |_| Ok(true)).is_ok()
+}
+
+/// Whether an error is that of a run, which is left out then.
+fn is_of_run(error: &Error) -> bool {
+    matches!(error, Error::Damaged { .. } | Error::Io { action: "read" | "open", .. })
 }
 
 /// The first of the sizes that a guide may have with room for so many pairs.

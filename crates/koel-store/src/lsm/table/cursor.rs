@@ -19,6 +19,9 @@ use crate::lsm::entry::{Entry, LAST_SEQUENCE};
 pub(in crate::lsm) struct TableCursor {
     table: Arc<Table>,
     fill_cache: bool,
+    /// Going forward, damaged blocks of data are skipped and counted.
+    skips: bool,
+    skipped: u64,
     /// The index blocks from the root down, and the entry of each that leads on. Empty at a place
     /// without entry.
     path: Vec<Step>,
@@ -61,6 +64,8 @@ impl Table {
         TableCursor {
             table: self.clone(),
             fill_cache,
+            skips: false,
+            skipped: 0,
             path: Vec::new(),
             data: None,
             handle: Handle::default(),
@@ -74,6 +79,26 @@ impl Table {
 }
 
 impl TableCursor {
+    /// Returns a cursor that skips damaged blocks of data when it goes forward.
+    pub(in crate::lsm) fn skipping(self) -> Self {
+        Self { skips: true, ..self }
+    }
+
+    /// Returns the number of blocks that were skipped.
+    pub(in crate::lsm) fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Returns the error of a move, unless a damaged block of data is to be skipped.
+    fn skip_or(&mut self, error: Error) -> Result<(), Error> {
+        let is_data = self.path.len() as u64 == self.table.height();
+        if !(self.skips && is_data && matches!(error, Error::Damaged { .. })) {
+            return Err(error);
+        }
+        self.skipped += 1;
+        self.next_block()
+    }
+
     /// Goes to a place without entry.
     fn leave(&mut self, place: Place) {
         self.path.clear();
@@ -143,8 +168,9 @@ impl TableCursor {
                 continue;
             }
             step.index += 1;
-            let first = Target::First;
-            self.step_down(step, first)?;
+            if let Err(error) = self.step_down(step, Target::First) {
+                return self.skip_or(error);
+            }
             if self.handle.offset <= before.offset {
                 return Err(self.table.unsound(self.handle));
             }
@@ -227,7 +253,7 @@ impl Cursor for TableCursor {
     }
 
     fn first(&mut self) -> Result<(), Error> {
-        let moved = self.place_at(Target::First);
+        let moved = self.place_at(Target::First).or_else(|error| self.skip_or(error));
         self.checked(moved)
     }
 

@@ -34,6 +34,7 @@ mod index;
 mod properties;
 mod reader;
 mod salvage;
+#[cfg(feature = "trials")]
 pub mod trial;
 mod verify;
 mod writer;

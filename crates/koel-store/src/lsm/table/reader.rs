@@ -3,7 +3,7 @@
 //! Cost of a lookup: a search in the root and in one or two index blocks from the cache, one block
 //! of data from the cache or from the file, and the tags in it. Nothing is copied but the value.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::block::{Block, tag_of};
 use super::cache::BlockCache;
@@ -28,6 +28,25 @@ pub(in crate::lsm) struct Table {
     properties_at: Handle,
     root: Arc<Block>,
     cache: Arc<BlockCache>,
+    /// Comes after the file: dropping it may remove that.
+    removal: Removal,
+}
+
+/// Removes the file of a table when nobody reads it any more, if it is to be removed. Until then
+/// the file can be closed and opened again.
+#[derive(Debug)]
+struct Removal {
+    name: String,
+    folder: OnceLock<Arc<dyn Folder>>,
+}
+
+impl Drop for Removal {
+    fn drop(&mut self) {
+        if let Some(folder) = self.folder.get() {
+            // What cannot be removed is when the store is next opened.
+            drop(folder.remove(&self.name));
+        }
+    }
 }
 
 /// The version of a key that a read found.
@@ -62,7 +81,13 @@ impl Table {
                 Error::damaged(&name, properties.root.offset, "the index is not sound")
             })?;
         let (root, cache) = (Arc::new(root), cache.clone());
-        Ok(Self { file, name, salt, properties, properties_at, root, cache })
+        let removal = Removal { name: name.clone(), folder: OnceLock::new() };
+        Ok(Self { file, name, salt, properties, properties_at, root, cache, removal })
+    }
+
+    /// Removes the file from a folder once the table is dropped.
+    pub(in crate::lsm) fn remove_when_unused(&self, folder: &Arc<dyn Folder>) {
+        self.removal.folder.get_or_init(|| folder.clone());
     }
 
     /// Returns the newest version of `key`, which has this hash, whose sequence number is at most

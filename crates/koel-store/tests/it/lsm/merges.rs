@@ -71,6 +71,33 @@ fn a_damaged_table_is_left_alone_by_all_merges_but_the_first() -> Outcome {
 }
 
 #[test]
+fn a_damaged_block_is_skipped_once_all_of_its_keys_are_overwritten() -> Outcome {
+    let (folder, _) = damaged_store()?;
+    let store = options().policy(CompactionPolicy::Tiered).ratio(32).open_in(Arc::new(folder))?;
+    // The first block has about 35 keys. Without the last of them it is not overwritten.
+    let in_block = (0..300).take_while(|&number| store.get(&key(b'a', number)).is_err()).count();
+    let last = u32::try_from(in_block)? - 1;
+    (0..last).try_for_each(|number| store.put(&key(b'a', number), b"new", NONE))?;
+    assert!(matches!(store.compact(), Err(Error::Damaged { .. })));
+    store.delete(&key(b'a', last), NONE)?;
+    let snapshot = store.snapshot();
+    store.put(b"more", b"", NONE)?;
+    assert!(matches!(store.compact(), Err(Error::Damaged { .. })), "a snapshot may need it");
+    drop(snapshot);
+    store.compact()?;
+    let stats = store.stats();
+    assert_eq!((stats.runs.len(), stats.damage_skipped, stats.merge_failed), (1, 1, None));
+    assert!(store.verify(|_, _| ())?.damages.is_empty());
+    for number in 0..300 {
+        let value = store.get(&key(b'a', number))?;
+        let expected = if number < last { Some(&b"new"[..]) } else { Some(&VALUE[..]) };
+        let expected = expected.filter(|_| number != last);
+        assert_eq!(value.as_deref(), expected, "{number}");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_snapshot_keeps_what_a_filter_drops_in_a_merge_that_runs_meanwhile() -> Outcome {
     let ((begun, has_begun), (go, may_go)) = (sync_channel(1), sync_channel(1));
     let (is_armed, gate) = (Arc::new(AtomicBool::new(false)), Mutex::new((begun, may_go)));

@@ -2,6 +2,7 @@
 //! ranges, merges, ingestions and checkpoints among the operations.
 
 mod behaviour;
+mod bounds;
 mod crash;
 mod damage;
 mod faults;

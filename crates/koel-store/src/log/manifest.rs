@@ -18,53 +18,54 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::access::{self, read_whole};
-use super::bytes::{u32_at, u64_at};
-use super::file_names::MANIFEST;
-use super::files::Folder;
-use super::kind::{LOG_MAGIC as MAGIC, StoreKind};
-use super::memory;
-use super::record::{ALIGNMENT, SEQUENCE_LIMIT};
-use super::replace::replace_manifest;
-use super::segment::SIZES;
 use crate::Error;
+use crate::kernel::access::{self, read_whole};
+use crate::kernel::bytes::{u32_at, u64_at};
+use crate::kernel::file_names::MANIFEST;
+use crate::kernel::files::Folder;
+use crate::kernel::kind::{LOG_MAGIC as MAGIC, StoreKind};
+use crate::kernel::memory;
+use crate::kernel::poison::Poison;
+use crate::kernel::record::{ALIGNMENT, SEQUENCE_LIMIT};
+use crate::kernel::replace::replace_manifest;
+use crate::kernel::segment::SIZES;
 
 const VERSION: u32 = 1;
 const HEADER: usize = 72;
 const ENTRY: usize = 24;
 
 /// Maximum number of segments in a store.
-pub(crate) const MAX_SEGMENTS: u64 = 1 << 22;
+pub(super) const MAX_SEGMENTS: u64 = 1 << 22;
 /// Bytes of the longest manifest.
 const MAX_BYTES: u64 = HEADER as u64 + MAX_SEGMENTS * ENTRY as u64 + 8;
 
 /// The contents of a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Manifest {
+pub(super) struct Manifest {
     /// The store was closed: every end is exact, and nothing has been written since.
-    pub(crate) clean: bool,
+    pub(super) clean: bool,
     /// Part of every checksum in a segment.
-    pub(crate) salt: u64,
+    pub(super) salt: u64,
     /// The seed of the hash of keys.
-    pub(crate) seed: u64,
+    pub(super) seed: u64,
     /// Bytes of a segment, unless it holds a single, longer record.
-    pub(crate) segment_bytes: u64,
+    pub(super) segment_bytes: u64,
     /// Greater than every sequence number in a segment whose end is exact.
-    pub(crate) sequence: u64,
+    pub(super) sequence: u64,
     /// Greater than the number of every segment.
-    pub(crate) number: u64,
+    pub(super) number: u64,
     /// The number of keys when the manifest was written: a hint for sizing the index.
-    pub(crate) keys: u64,
+    pub(super) keys: u64,
     /// In log order.
-    pub(crate) segments: Vec<Entry>,
+    pub(super) segments: Vec<Entry>,
 }
 
 /// A live segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) number: u64,
-    pub(crate) end: u64,
-    pub(crate) cleaned: u64,
+pub(super) struct Entry {
+    pub(super) number: u64,
+    pub(super) end: u64,
+    pub(super) cleaned: u64,
 }
 
 impl Entry {
@@ -77,15 +78,15 @@ impl Entry {
 impl Manifest {
     /// Returns whether the end of the segment at this place in the log is exact: that of every
     /// segment except the one being written.
-    pub(crate) fn has_exact_end(&self, place: usize) -> bool {
+    pub(super) fn has_exact_end(&self, place: usize) -> bool {
         self.clean || place + 1 < self.segments.len()
     }
 
-    pub(crate) fn names(&self, number: u64) -> bool {
+    pub(super) fn names(&self, number: u64) -> bool {
         self.segments.iter().any(|entry| entry.number == number)
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER + self.segments.len() * ENTRY + 8);
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -101,7 +102,7 @@ impl Manifest {
         bytes
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Error> {
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let damaged = |what| Err(Error::damaged(MANIFEST, 0, what));
         let Some(content) = bytes.len().checked_sub(8).filter(|&content| content >= HEADER) else {
             return damaged("it is too short");
@@ -141,7 +142,7 @@ impl Manifest {
     }
 
     /// Reads the manifest of a folder. Returns `None` if there is none.
-    pub(crate) fn load(folder: &dyn Folder) -> Result<Option<Self>, Error> {
+    pub(super) fn load(folder: &dyn Folder) -> Result<Option<Self>, Error> {
         let Some(file) = access::open(folder, MANIFEST)? else { return Ok(None) };
         let bytes = read_whole(&*file, MAX_BYTES, has_magic);
         let bytes = bytes.map_err(Error::io("read", MANIFEST))?;
@@ -154,8 +155,8 @@ impl Manifest {
     }
 
     /// Makes this the manifest of the folder, as [`replace_manifest`] does.
-    pub(crate) fn store(&self, folder: &dyn Folder) -> Result<(), Error> {
-        replace_manifest(folder, &self.encode())
+    pub(super) fn store(&self, folder: &dyn Folder, poison: &Poison) -> Result<(), Error> {
+        replace_manifest(folder, &self.encode(), poison)
     }
 }
 

@@ -76,3 +76,10 @@ fn a_manifest_has_the_bytes_in_the_format_description() {
     let lines: Vec<String> = hex.chunks(16).map(|line| line.join(" ")).collect();
     assert!(format.contains(&lines.join("\n")), "{}", lines.join("\n"));
 }
+
+#[test]
+fn a_manifest_of_an_ordered_store_is_named() {
+    let ordered = [&crate::kernel::kind::LSM_MAGIC[..], &[0; 80]].concat();
+    let refused = Manifest::decode(&ordered);
+    assert!(matches!(refused, Err(Error::WrongKind { found: StoreKind::Lsm })), "{refused:?}");
+}

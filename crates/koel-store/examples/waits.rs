@@ -1,0 +1,162 @@
+//! What an ordered store makes its callers wait for, and what it writes: the longest puts and gets
+//! of a load, bytes written, reads of a store that was just opened, before it has a guide, and the
+//! memory of a compaction.
+//!
+//! `cargo run --release -p koel-store --example waits -- FOLDER ENTRIES OVERWRITES`: entries of 116
+//! bytes that do not compress, and puts that overwrite random ones of them.
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use koel_store::{Compression, Durability, LsmOptions, LsmStats, LsmStore};
+
+/// What the slowest calls took, the slowest first.
+struct Slowest(Vec<(Duration, u64)>);
+
+impl Slowest {
+    /// Runs a call, and keeps its time if it is among the slowest.
+    fn time<R>(&mut self, number: u64, call: impl FnOnce() -> R) -> R {
+        let start = Instant::now();
+        let result = call();
+        let taken = start.elapsed();
+        if taken > self.0.get(4).map_or(Duration::ZERO, |slowest| slowest.0) {
+            self.0.push((taken, number));
+            self.0.sort_unstable_by(|one, other| other.cmp(one));
+            self.0.truncate(5);
+        }
+        result
+    }
+
+    fn print(&self, what: &str) {
+        let ms = |(taken, number): &(Duration, u64)| {
+            format!("{:.1} ms at {number}", taken.as_secs_f64() * 1000.0)
+        };
+        println!("{what}: {}", self.0.iter().map(ms).collect::<Vec<_>>().join(", "));
+    }
+}
+
+/// A random number for each number (splitmix64).
+fn random(number: u64) -> u64 {
+    let mut bits = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ bits >> 31
+}
+
+fn key(number: u64) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&random(number).to_le_bytes());
+    key[8..].copy_from_slice(&number.to_le_bytes());
+    key
+}
+
+fn value(number: u64) -> [u8; 100] {
+    let mut value = [0; 100];
+    for (part, bytes) in (0..).zip(value.chunks_mut(8)) {
+        bytes.copy_from_slice(&random(number << 8 | part).to_le_bytes()[..bytes.len()]);
+    }
+    value
+}
+
+/// Bytes written for each byte put between two moments.
+fn written(before: &LsmStats, after: &LsmStats) -> f64 {
+    let all = |stats: &LsmStats| stats.logged_bytes + stats.flushed_bytes + stats.merged_bytes;
+    (all(after) - all(before)) as f64 / (after.user_bytes - before.user_bytes) as f64
+}
+
+fn put_all(store: &LsmStore, numbers: impl Iterator<Item = u64>) -> Result<(), Box<dyn Error>> {
+    let [mut puts, mut hits, mut misses] = [(); 3].map(|()| Slowest(Vec::new()));
+    let (before, start) = (store.stats(), Instant::now());
+    for (number, count) in numbers.zip(0..) {
+        let value = value(count);
+        puts.time(count, || store.put(&key(number), &value, Durability::None))?;
+        if count % 16 == 0 {
+            let there = random(count) % (number + 1).min(count + 1);
+            let found = hits.time(count, || store.get(&key(there)))?;
+            assert!(found.is_some(), "entry {there} is lost");
+            let found = misses.time(count, || store.get(&key(u64::MAX - count)))?;
+            assert!(found.is_none(), "an absent key has a value");
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    puts.print("put");
+    hits.print("get, present");
+    misses.print("get, absent");
+    let stats = store.stats();
+    let written = written(&before, &stats);
+    let stalled = stats.stalled_micros / 1000;
+    println!("{seconds:.1} s, {written:.2} bytes written a byte, stalled {stalled} ms");
+    Ok(())
+}
+
+/// Asks a store for absent keys until it has a guide, and as often with it.
+fn ask(store: &LsmStore) -> Result<(), Box<dyn Error>> {
+    let runs = store.stats().runs.len();
+    if runs < 2 {
+        // One run needs no guide.
+        return Ok(());
+    }
+    for is_guided in [false, true] {
+        let (mut times, start) = (Vec::new(), Instant::now());
+        while times.len() < 100_000 && store.stats().has_guide == is_guided {
+            for _ in 0..64 {
+                let absent = key(u64::MAX - times.len() as u64);
+                let start = Instant::now();
+                assert!(store.get(&absent)?.is_none(), "an absent key has a value");
+                times.push(start.elapsed());
+            }
+        }
+        times.sort_unstable();
+        let (seconds, count) = (start.elapsed().as_secs_f64(), times.len());
+        let median = times.get(count / 2).map_or(0.0, |time| time.as_secs_f64() * 1e6);
+        println!(
+            "guide: {is_guided}, {runs} runs: {count} misses in {seconds:.2} s, p50 {median:.2} us"
+        );
+        while !store.stats().has_guide {
+            std::thread::yield_now();
+        }
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [folder, entries, overwrites] = &arguments[..] else {
+        return Err("give a folder, a number of entries and a number of overwrites".into());
+    };
+    let (entries, overwrites): (u64, u64) = (entries.parse()?, overwrites.parse()?);
+    let open = || LsmOptions::default().compression(Compression::None).open(folder);
+    let store = open()?;
+    println!("{entries} entries");
+    put_all(&store, 0..entries)?;
+    if overwrites > 0 {
+        println!("{overwrites} overwrites");
+        put_all(&store, (0..overwrites).map(|number| random(!number) % entries))?;
+        let live = entries * 116;
+        println!("{:.2} bytes on disk a byte", store.stats().table_bytes() as f64 / live as f64);
+    }
+    let start = Instant::now();
+    store.close()?;
+    println!("closed in {:.2} s", start.elapsed().as_secs_f64());
+    let start = Instant::now();
+    let store = open()?;
+    println!("opened in {:.2} s", start.elapsed().as_secs_f64());
+    ask(&store)?;
+    let (before, start) = (most_memory(), Instant::now());
+    store.compact()?;
+    let (mib, seconds) = (store.stats().table_bytes() >> 20, start.elapsed().as_secs_f64());
+    println!(
+        "compacted to {mib} MiB in {seconds:.1} s, most memory {before}, then {}",
+        most_memory()
+    );
+    Ok(())
+}
+
+/// Returns the most memory that the process had since this was last asked, where Linux says so.
+fn most_memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    // From now on it counts anew.
+    drop(std::fs::write("/proc/self/clear_refs", "5"));
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.map_or_else(|| "unknown".to_owned(), |line| line.trim().to_owned())
+}

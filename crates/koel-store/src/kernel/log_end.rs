@@ -1,0 +1,211 @@
+//! The end of a log: the file that takes records, how far it is durable, and whether it takes more.
+//!
+//! A write that fails is *refused* if it is known that nothing of it is there: the log goes on, and
+//! takes the write when there is room again. Otherwise the log is *poisoned*.
+//!
+//! | what fails | then |
+//! |---|---|
+//! | creating the next file, or making it durable | refused; the file is removed |
+//! | an append | refused, if it can be cut off durably; otherwise poisoned |
+//! | a manifest, before it is renamed | refused |
+//! | renaming it, or syncing the folder after that | poisoned: either one may be the manifest |
+//! | a sync of the log | poisoned: what it was to make durable may be lost |
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::batch::Batch;
+use super::bytes::usize_of;
+use super::durability::{Durability, GroupCommit, LogPosition};
+use super::lock::lock;
+use super::memory;
+use super::poison::Poison;
+use super::record::{self, Header};
+use super::segment::{FIRST_RECORD, Segment};
+use super::wakeup::{Signal, Wakeup};
+use crate::Error;
+
+/// Bytes of a buffer that are kept for the next write.
+const KEPT_BUFFER: usize = 1 << 20;
+
+/// The log of an open store. `T` is what the store keeps under the lock of the end.
+#[derive(Debug)]
+pub(crate) struct Log<T> {
+    end: Mutex<LogEnd<T>>,
+    pub(crate) commits: GroupCommit,
+    pub(crate) poison: Poison,
+    /// Wakes a thread that syncs when `bytes_per_sync` bytes are not durable.
+    pub(crate) sync_due: Wakeup,
+    bytes_per_sync: u64,
+}
+
+/// The end of the log.
+#[derive(Debug)]
+pub(crate) struct LogEnd<T> {
+    /// The file that takes records; none before the first write.
+    pub(crate) file: Option<Arc<Segment>>,
+    /// The sequence number of the next record.
+    pub(crate) sequence: u64,
+    /// The manifest says that the log may continue after the end in it.
+    pub(crate) announced: bool,
+    /// What the store keeps beside it.
+    pub(crate) own: T,
+    /// The last mark in the file says that everything before this offset is durable.
+    marked: u64,
+    /// The offset at which the sync thread was last woken.
+    sync_requested: u64,
+    /// Memory for new records, reused from one write to the next.
+    buffer: Vec<u8>,
+}
+
+impl<T> LogEnd<T> {
+    /// Returns the end of a log whose next record has this sequence number.
+    pub(crate) fn new(file: Option<Arc<Segment>>, sequence: u64, announced: bool, own: T) -> Self {
+        let (marked, sync_requested) = (FIRST_RECORD, FIRST_RECORD);
+        Self { file, sequence, announced, own, marked, sync_requested, buffer: Vec::new() }
+    }
+
+    /// Returns where it is.
+    pub(crate) fn position(&self) -> LogPosition {
+        self.file.as_ref().map_or(LogPosition::default(), |file| LogPosition {
+            segment: file.number,
+            offset: file.end(),
+        })
+    }
+}
+
+impl<T> Log<T> {
+    /// Returns a log, all of which is durable.
+    pub(crate) fn new(end: LogEnd<T>, read_only: bool, bytes_per_sync: u64) -> Self {
+        let commits = GroupCommit::default();
+        commits.set_durable(end.position());
+        let poison = if read_only { Poison::read_only() } else { Poison::default() };
+        Self { end: Mutex::new(end), commits, poison, sync_due: Wakeup::default(), bytes_per_sync }
+    }
+
+    /// Locks the end.
+    pub(crate) fn end(&self) -> MutexGuard<'_, LogEnd<T>> {
+        lock(&self.end)
+    }
+
+    /// Makes everything written so far durable.
+    pub(crate) fn sync(&self) -> Result<(), Error> {
+        let position = self.end().position();
+        self.wait_durable(position, Durability::Synced)
+    }
+
+    /// Returns when everything up to `position` is as durable as asked.
+    pub(crate) fn wait_durable(
+        &self,
+        position: LogPosition,
+        durability: Durability,
+    ) -> Result<(), Error> {
+        self.commits.wait(position, durability, &self.poison, || {
+            let end = self.end();
+            (end.file.clone(), end.position())
+        })
+    }
+
+    /// Appends a batch to `file`, the last one. Returns the offset of its first record.
+    pub(crate) fn append(
+        &self,
+        end: &mut LogEnd<T>,
+        file: &Segment,
+        batch: &Batch,
+    ) -> Result<u64, Error> {
+        let mut offset = 0;
+        self.append_with(end, file, |end, buffer| {
+            let (at, first) = (file.end(), buffer.len());
+            offset = at + first as u64;
+            memory::reserve(buffer, batch.bytes().len())?;
+            buffer.extend_from_slice(batch.bytes());
+            for (i, unsealed) in batch.records().iter().enumerate() {
+                let more = i + 1 < batch.len();
+                let header = Header { more, sequence: end.sequence, ..unsealed.header };
+                end.sequence += 1;
+                let start = first + unsealed.start;
+                let position = file.position(at + start as u64);
+                let record = &mut buffer[start..start + usize_of(header.size())];
+                record::seal(record, &header, &position);
+            }
+            file.write(buffer, at)?;
+            Ok(at + buffer.len() as u64)
+        })?;
+        Ok(offset)
+    }
+
+    /// Appends what `write` writes at the end of `file`, the last one. It gets a buffer, which is
+    /// empty but for a mark if one is due, and returns where the file ends.
+    pub(crate) fn append_with(
+        &self,
+        end: &mut LogEnd<T>,
+        file: &Segment,
+        write: impl FnOnce(&mut LogEnd<T>, &mut Vec<u8>) -> Result<u64, Error>,
+    ) -> Result<(), Error> {
+        let (at, marked) = (file.end(), end.marked);
+        let mut buffer = std::mem::take(&mut end.buffer);
+        buffer.clear();
+        let LogEnd { sequence, marked: mark, .. } = end;
+        self.commits.append_mark_if_due(file, sequence, mark, &mut buffer);
+        let written = write(end, &mut buffer);
+        buffer.shrink_to(KEPT_BUFFER);
+        end.buffer = buffer;
+        match written {
+            Ok(now) => {
+                file.set_end(now);
+                self.request_sync(end, now);
+                Ok(())
+            }
+            Err(error) => {
+                end.marked = marked;
+                Err(self.cut_off(file, at, error))
+            }
+        }
+    }
+
+    /// Cuts off what a failed append has written after `at`, durably: otherwise records of later
+    /// writes could be followed by some of its own. Returns its error. If it cannot even be cut off,
+    /// it is not known whether the write is there.
+    fn cut_off(&self, file: &Segment, at: u64, error: Error) -> Error {
+        if file.truncate(at).is_err() {
+            return self.poison.set(error).in_doubt();
+        }
+        if file.sync().is_err() { self.poison.set(error) } else { error }
+    }
+
+    /// Wakes the sync thread if much of the log is not durable.
+    fn request_sync(&self, end: &mut LogEnd<T>, now: u64) {
+        if now - end.sync_requested.max(end.marked) >= self.bytes_per_sync {
+            end.sync_requested = now;
+            self.sync_due.send(Signal::Work);
+        }
+    }
+
+    /// Makes the last file durable, before the next one starts: so only the last one can have a
+    /// torn end.
+    pub(crate) fn seal(&self, end: &LogEnd<T>) -> Result<(), Error> {
+        if let Some(file) = &end.file {
+            file.sync().map_err(|error| self.poison.set(error))?;
+            self.commits.set_durable(end.position());
+        }
+        Ok(())
+    }
+
+    /// Goes on in a new file, which the manifest names.
+    pub(crate) fn go_on_in(&self, end: &mut LogEnd<T>, file: Arc<Segment>) {
+        end.file = Some(file);
+        (end.marked, end.sync_requested, end.announced) = (FIRST_RECORD, FIRST_RECORD, true);
+        self.commits.set_durable(end.position());
+    }
+
+    /// Makes everything durable, and lets `store` write a manifest with exact ends. That it cannot
+    /// be written, as on a full disk, is no error: the next opening finds the ends as after a crash.
+    pub(crate) fn close(&self, store: impl FnOnce(&mut LogEnd<T>)) -> Result<(), Error> {
+        if self.poison.is_read_only() {
+            return Ok(());
+        }
+        self.poison.check()?;
+        self.sync()?;
+        store(&mut self.end());
+        Ok(())
+    }
+}
