@@ -18,6 +18,7 @@ use crate::image::shape::{Profile, Shape};
 use crate::mem::buffer::Buffer;
 use crate::state::State;
 use crate::state::counters::{Counters, ReadCounters};
+use crate::state::store::Store;
 use crate::table::Table;
 use crate::table::blocks::{Hashed, Hashes};
 use crate::{CuckooFilter, Key};
@@ -113,7 +114,7 @@ impl Builder<CuckooFilter> {
 /// the share alone, every second segment would count its last second copies, and removals from a
 /// large filter would search a thousand counters. It does not grow: if a segment is full, the whole
 /// filter grows.
-fn segment_of(shape: Shape, profile: Profile) -> Option<CuckooFilter> {
+pub(super) fn segment_of(shape: Shape, profile: Profile) -> Option<CuckooFilter> {
     let share = profile.capacity.div_ceil(1 << shape.segment_bits);
     let capacity = share + 5 * share.isqrt();
     let shape = Shape { segment_bits: 0, ..shape };
@@ -121,7 +122,7 @@ fn segment_of(shape: Shape, profile: Profile) -> Option<CuckooFilter> {
 }
 
 /// The bytes, the totals and the counters of a segment.
-struct Segment<'t> {
+pub(super) struct Segment<'t> {
     bytes: &'t mut [u8],
     len: u64,
     entries: u64,
@@ -130,13 +131,13 @@ struct Segment<'t> {
 }
 
 impl<'t> Segment<'t> {
-    fn new(bytes: &'t mut [u8]) -> Self {
+    pub(super) fn new(bytes: &'t mut [u8]) -> Self {
         Self { bytes, len: 0, entries: 0, spares: 0, counters: Vec::new() }
     }
 
     /// Takes in a filled filter. The first bucket of the segment is number `base` of the whole
     /// table. `None` if there is no memory for the counters.
-    fn take_in(&mut self, filled: &CuckooFilter, base: u64) -> Option<()> {
+    pub(super) fn take_in<S: Store>(&mut self, filled: &CuckooFilter<S>, base: u64) -> Option<()> {
         let len = self.bytes.len();
         self.bytes.copy_from_slice(&filled.body.buckets.bytes()[..len]);
         let base = base << filled.layout().fingerprint_bits();
@@ -150,7 +151,7 @@ impl<'t> Segment<'t> {
 
 impl State<Counters> {
     /// Adds the totals and counters of segments.
-    fn take_in(&mut self, segments: Vec<Segment<'_>>) -> Result<(), FullError> {
+    pub(super) fn take_in(&mut self, segments: Vec<Segment<'_>>) -> Result<(), FullError> {
         let mut counters = 0;
         for segment in &segments {
             counters += segment.counters.len() as u64;
