@@ -38,7 +38,7 @@ macro_rules! face {
                 Self { contents: Shared::new(contents), hashing: Hashing::new(hasher) }
             }
 
-            fn own(filter: koel::$Face) -> Self {
+            pub(crate) fn own(filter: koel::$Face) -> Self {
                 Self::hold(Contents::Owned(filter))
             }
 

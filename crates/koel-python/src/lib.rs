@@ -7,6 +7,7 @@
 //!   that are returned.
 //! * `shared`: the lock, and when Python's own is released. `body`: filters in memory and in files.
 //! * `compare`, `error`: estimates and exceptions.
+//! * `plan`: one filter, built in pieces by many processes.
 //!
 //! The classes delegate to the library; no rule of a filter is here. docs/PYTHON.md is for users,
 //! docs/decisions/0029-python.md has the choices.
@@ -27,6 +28,7 @@ mod key;
 mod many;
 mod maplet;
 mod origin;
+mod plan;
 mod settings;
 mod shared;
 mod source;
@@ -51,4 +53,6 @@ mod _koel {
     use crate::maplet::Maplet;
     #[pymodule_export]
     use crate::origin::ArrowArray;
+    #[pymodule_export]
+    use crate::plan::FilterPlan;
 }
