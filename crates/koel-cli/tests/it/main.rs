@@ -10,6 +10,7 @@ mod grow;
 mod help;
 mod info;
 mod lists;
+mod memory;
 mod merge;
 mod pipe;
 mod plan;

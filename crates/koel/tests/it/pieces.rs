@@ -61,7 +61,8 @@ fn example() -> PiecePlan {
 }
 
 fn dump(bytes: &[u8]) -> String {
-    let hex = |line: &[u8]| line.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
+    let hex =
+        |line: &[u8]| line.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
     bytes.chunks(24).map(|line| hex(line) + "\n").collect()
 }
 
