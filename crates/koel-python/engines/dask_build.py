@@ -1,11 +1,9 @@
-"""Builds one filter from Parquet files with Dask, and asks it from the tasks of a job.
+"""python dask_build.py CAPACITY COLUMN FILTER PARQUET...: builds a filter, and asks it."""
 
-python dask_build.py CAPACITY COLUMN FILTER PARQUET...
-"""
-
-import functools
 import sys
 from collections.abc import Iterator
+from functools import cache, partial
+from typing import Any
 
 import koel
 import pyarrow.compute as pc
@@ -13,31 +11,25 @@ import pyarrow.parquet as pq
 from dask import delayed
 from distributed import Client, as_completed
 
-Parts = list[tuple[int, bytes]]
 
-
-def split(plan: koel.FilterPlan, groups: int, path: str, column: str) -> list[Parts | int]:
-    """The parts of one file, by group of segments, and the number of its keys."""
+def split(plan: koel.FilterPlan, groups: int, path: str, column: str) -> list[Any]:
+    # The parts of one file, by group of segments, and the number of its keys.
     keys = pq.read_table(path, columns=[column])[column]
-    shares: list[Parts] = [[] for _ in range(groups)]
-    for segment, part in plan.split(keys):
-        shares[segment % groups].append((segment, part))
+    parts = plan.split(keys)
+    shares = [[it for it in parts if it[0] % groups == group] for group in range(groups)]
     return [*shares, len(keys) - keys.null_count]
 
 
-def build(plan: koel.FilterPlan, shares: list[Parts]) -> Parts:
+def build(plan: koel.FilterPlan, shares: list[Any]) -> list[tuple[int, bytes]]:
     return plan.build(part for share in shares for part in share)
 
 
-def build_filter(
-    client: Client, plan: koel.FilterPlan, paths: list[str], column: str, target: str
-) -> int:
-    # A task for each file and group: four groups for each thread are enough to balance them.
+def build_filter(client: Client, plan: Any, paths: list[str], column: str, target: str) -> int:
     groups = min(plan.segments, 4 * sum(client.nthreads().values()))
     splits = [delayed(split, nout=groups + 1)(plan, groups, path, column) for path in paths]
-    shares = [[of_file[group] for of_file in splits] for group in range(groups)]
-    count = delayed(sum)([of_file[groups] for of_file in splits])
-    *pieces, keys = client.compute([delayed(build)(plan, share) for share in shares] + [count])
+    *shares, counts = zip(*[list(of_file) for of_file in splits])
+    builds = [delayed(build)(plan, list(share)) for share in shares]
+    *pieces, keys = client.compute([*builds, delayed(sum)(list(counts))])
 
     def arriving() -> Iterator[tuple[int, bytes]]:
         for future in as_completed(pieces):
@@ -47,7 +39,7 @@ def build_filter(
     return plan.save(arriving(), target, keys=keys.result())
 
 
-@functools.cache
+@cache
 def opened(path: str) -> koel.CuckooFilter:
     """The filter, mapped once for each worker. All workers of a machine share its pages."""
     return koel.CuckooFilter.open(path, mmap=True)
@@ -61,9 +53,6 @@ def known(filter_path: str, path: str, column: str) -> int:
 if __name__ == "__main__":
     capacity, column, target, *paths = sys.argv[1:]
     with Client() as client:
-        client.upload_file(__file__)  # workers import it, so that `opened` keeps its filter
-        import dask_build as job
-
-        keys = job.build_filter(client, koel.FilterPlan(int(capacity)), paths, column, target)
-        found = client.map(functools.partial(job.known, target, column=column), paths)
-        print(f"{keys} keys went in, {sum(client.gather(found))} are known")
+        count = build_filter(client, koel.FilterPlan(int(capacity)), paths, column, target)
+        found = client.map(partial(known, target, column=column), paths)
+        print(f"{count} keys went in, {sum(client.gather(found))} are known")

@@ -1,12 +1,10 @@
-"""Builds one filter from Parquet files with Spark, and asks it from the tasks of a job.
+"""python spark_build.py CAPACITY COLUMN FILTER PARQUET: builds a filter, and asks it."""
 
-python spark_build.py CAPACITY COLUMN FILTER PARQUET
-"""
-
-import functools
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import koel
 import pyarrow as pa
@@ -15,46 +13,41 @@ from pyspark import SparkFiles
 from pyspark.sql import DataFrame, SparkSession
 
 SCHEMA = "segment long, bytes binary"
+Batches = Iterable[pa.RecordBatch]
 
 
-def batch(rows: list[tuple[int, bytes]]) -> pa.RecordBatch:
-    segments, messages = zip(*rows)
-    return pa.record_batch({"segment": segments, "bytes": pa.array(messages, pa.binary())})
-
-
-def build_filter(plan: koel.FilterPlan, keys: DataFrame, target: str) -> int:
-    """Builds the filter of a frame with one column. Returns how many keys it has."""
-
-    def split(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def build_filter(plan: Any, keys: DataFrame, target: str) -> int:
+    def split(batches: Batches) -> Iterator[pa.RecordBatch]:
         columns = [batch.column(0) for batch in batches]
-        if columns and (parts := plan.split(pa.chunked_array(columns))):
-            yield batch(parts)
+        for segment, part in plan.split(pa.chunked_array(columns)) if columns else []:
+            yield pa.record_batch({"segment": [segment], "bytes": [part]})
 
-    def build(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def build(batches: Batches) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in batch.to_pylist())
-        for piece in plan.build((row["segment"], row["bytes"]) for row in rows):
-            yield batch([piece])
+        for segment, piece in plan.build((row["segment"], row["bytes"]) for row in rows):
+            yield pa.record_batch({"segment": [segment], "bytes": [piece]})
 
     # Spark writes pieces where the driver can read them, each once, whatever tasks fail.
     tasks = min(plan.segments, 4 * keys.sparkSession.sparkContext.defaultParallelism)
     parts = keys.mapInArrow(split, SCHEMA).repartition(tasks, "segment")
     parts.mapInArrow(build, SCHEMA).write.mode("overwrite").parquet(f"{target}.pieces")
-    pieces = ds.dataset(f"{target}.pieces", pa.schema({"bytes": pa.binary()}), format="parquet")
-    each = (piece.as_buffer() for batch in pieces.to_batches(batch_size=8) for piece in batch[0])
+    pieces = ds.dataset(f"{target}.pieces").to_batches(columns=["bytes"], batch_size=8)
+    each = (piece.as_buffer() for batch in pieces for piece in batch.column(0))
     return plan.save(each, target, keys=keys.dropna().count())
 
 
-@functools.cache
+@cache
 def opened(path: str) -> koel.CuckooFilter:
     """The filter, mapped once for each worker. All workers of a machine share its pages."""
     return koel.CuckooFilter.open(path, mmap=True)
 
 
 def known(keys: DataFrame, target: str) -> DataFrame:
-    keys.sparkSession.sparkContext.addFile(target)  # a copy for each machine
-    keys.sparkSession.sparkContext.addPyFile(__file__)  # so that `opened` keeps its filter
+    context = keys.sparkSession.sparkContext
+    context.addFile(target)  # a copy for each machine
+    context.addPyFile(__file__)  # so that `opened` keeps its filter
 
-    def ask(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def ask(batches: Batches) -> Iterator[pa.RecordBatch]:
         import spark_build
 
         seen = spark_build.opened(SparkFiles.get(Path(target).name))
