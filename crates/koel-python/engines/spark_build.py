@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import koel
@@ -12,7 +11,6 @@ import pyarrow.dataset as ds
 from pyspark import SparkFiles
 from pyspark.sql import DataFrame, SparkSession
 
-SCHEMA = "segment long, bytes binary"
 Batches = Iterable[pa.RecordBatch]
 
 
@@ -28,9 +26,9 @@ def build_filter(plan: Any, keys: DataFrame, target: str) -> int:
             yield pa.record_batch({"segment": [segment], "bytes": [piece]})
 
     # Spark writes pieces where the driver can read them, each once, whatever tasks fail.
-    tasks = min(plan.segments, 4 * keys.sparkSession.sparkContext.defaultParallelism)
-    parts = keys.mapInArrow(split, SCHEMA).repartition(tasks, "segment")
-    parts.mapInArrow(build, SCHEMA).write.mode("overwrite").parquet(f"{target}.pieces")
+    schema = "segment long, bytes binary"
+    parts = keys.mapInArrow(split, schema).repartition("segment")
+    parts.mapInArrow(build, schema).write.mode("overwrite").parquet(f"{target}.pieces")
     pieces = ds.dataset(f"{target}.pieces").to_batches(columns=["bytes"], batch_size=8)
     each = (piece.as_buffer() for batch in pieces for piece in batch.column(0))
     return plan.save(each, target, keys=keys.dropna().count())
@@ -38,19 +36,18 @@ def build_filter(plan: Any, keys: DataFrame, target: str) -> int:
 
 @cache
 def opened(path: str) -> koel.CuckooFilter:
-    """The filter, mapped once for each worker. All workers of a machine share its pages."""
+    # Mapped once for each worker. All workers of a machine share its pages.
     return koel.CuckooFilter.open(path, mmap=True)
 
 
 def known(keys: DataFrame, target: str) -> DataFrame:
-    context = keys.sparkSession.sparkContext
-    context.addFile(target)  # a copy for each machine
-    context.addPyFile(__file__)  # so that `opened` keeps its filter
+    keys.sparkSession.sparkContext.addFile(target)  # a copy for each machine
+    keys.sparkSession.sparkContext.addPyFile(__file__)  # so that `opened` keeps its filter
 
     def ask(batches: Batches) -> Iterator[pa.RecordBatch]:
         import spark_build
 
-        seen = spark_build.opened(SparkFiles.get(Path(target).name))
+        seen = spark_build.opened(SparkFiles.get(target.split("/")[-1]))
         yield from (batch.filter(seen.contains_many(batch.column(0))) for batch in batches)
 
     return keys.mapInArrow(ask, keys.schema)
