@@ -35,7 +35,7 @@ def test_the_bytes_depend_on_the_keys_only(multi: bool, tmp_path: Path) -> None:
     there = pickle.loads(pickle.dumps(plan))
     parts = [part for share in np.array_split(keys[::-1], 7) for part in there.split(share)]
     pieces = [plan.build(p for p in parts if p[0] == n) for n in range(plan.segments)]
-    mixed = [pieces[2][0], *pieces[3], pieces[0][0][1], pieces[1][0], pieces[2][0]]
+    mixed: list[Any] = [pieces[2][0], *pieces[3], pieces[0][0][1], pieces[1][0], pieces[2][0]]
     path = tmp_path / "seen.koel"
     assert plan.save(iter(mixed), path, keys=len(keys)) == len(keys)
     assert path.read_bytes() == expected == plan.join(mixed).to_bytes()
@@ -49,19 +49,26 @@ def test_the_bytes_depend_on_the_keys_only(multi: bool, tmp_path: Path) -> None:
 
 def test_keys_of_any_type_are_those_of_a_filter() -> None:
     plan = koel.FilterPlan(1000)
-    for keys in (["a", b"b", 3, ("d", 4)], pa.array(["x", None, "y"]), np.array([1, 2], np.int32)):
+    lists: list[Any] = [
+        ["a", b"b", 3, ("d", 4)],
+        pa.array(["x", None, "y"]),
+        np.array([1, 2], np.int32),
+    ]
+    for keys in lists:
         seen = plan.join(plan.build(plan.split(keys)))
         assert seen.contains_many(keys) is not None and len(seen) > 1
     wide = plan.join(plan.build(plan.split([1, 2], width=8)))
     assert wide.contains_many([1, 2], width=8).all() and 1 not in wide
     with pytest.raises(TypeError, match="a key is"):
-        plan.split([1.5])
+        plan.split([1.5])  # type: ignore
     assert plan.split([]) == [] and plan.build([]) == []
 
 
 def test_pickles_keep_every_setting() -> None:
-    settings = [{}, {"multi": True}, {"grow": True}, {"prefer": "fast"}, {"seed": 7}]
-    plans = [koel.FilterPlan(1000, 0.01, **s) for s in [*settings, {"secret": b"s" * 16}]]  # type: ignore
+    settings: list[dict[str, Any]] = [
+        {}, {"multi": True}, {"grow": True}, {"prefer": "fast"}, {"seed": 7}, {"secret": b"s" * 16}
+    ]
+    plans = [koel.FilterPlan(1000, 0.01, **s) for s in settings]
     for number, plan in enumerate(plans):
         copy = pickle.loads(pickle.dumps(plan))
         assert [copy == other for other in plans] == [n == number for n in range(len(plans))]
@@ -77,7 +84,7 @@ def test_whatever_is_lost_damaged_or_foreign_is_an_error(tmp_path: Path) -> None
     damaged = bytearray(pieces[1][1])
     damaged[5000] ^= 1
     part = parts[0][1]
-    for wrong, keys, message in [
+    faults: list[tuple[Any, int | None, str]] = [
         (pieces[:2], None, "segment 2 has no piece"),
         (pieces[:2], len(KEYS), "keys are in the pieces, not 30000"),
         ([pieces[0], damaged], None, "piece 1, counted from 0, is damaged"),
@@ -85,7 +92,8 @@ def test_whatever_is_lost_damaged_or_foreign_is_an_error(tmp_path: Path) -> None
         (pieces + plan.build(plan.split(KEYS[1:])), None, "contradicts an earlier piece"),
         ([part], None, "not those of a piece"),
         ([b""], None, "piece 0.* damaged or cut short"),
-    ]:
+    ]
+    for wrong, keys, message in faults:
         with pytest.raises(ValueError, match=message):
             plan.save(wrong, path, keys=keys)
         with pytest.raises(ValueError, match=message):

@@ -98,6 +98,19 @@ fn too_little_memory_is_refused_with_what_is_needed() {
     assert_eq!(refused.code, 2);
 }
 
+/// Input never decides how much memory is taken: a line that repeats is one key, or an error.
+#[test]
+fn a_line_that_repeats_takes_no_memory() {
+    let shell = Shell::new();
+    let list = b"once\n".repeat(700_000);
+    let ran = shell.run_with("build --memory 4M -o set", &list);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("use --unique"), "{}", ran.err);
+    let ran = shell.run_with("build --memory 4M --unique --json -o set", &list);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(ran.json()["keys"], 1);
+}
+
 /// Kills it while the pipe is still open: nothing is left of its temporary files.
 #[cfg(unix)]
 #[test]

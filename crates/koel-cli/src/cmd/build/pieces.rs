@@ -121,11 +121,13 @@ impl<'a> Bounded<'a> {
             )));
         }
         let room = self.memory - least;
+        let most = room + of_segment + of_segment / 2 + (1 << 20);
         let mut file = tempfile::tempfile().map_err(|error| disk(&error))?;
         let pieces = Pieces {
             plan,
             spill,
             room,
+            most,
             next: 0,
             parts: Vec::new().into_iter().peekable(),
             until: 0,
@@ -184,9 +186,14 @@ impl Spill {
         self.files[files].iter().map(|file| Ok(file.get_ref().metadata()?.len())).sum()
     }
 
-    /// The parts of these segments, of so many.
-    fn parts(&mut self, plan: &PiecePlan, segments: Range<u64>) -> Result<Vec<Part>, Failure> {
-        let mut parts = Vec::new();
+    /// The parts of these segments. Fails if they take more than `most` bytes.
+    fn parts(
+        &mut self,
+        plan: &PiecePlan,
+        segments: Range<u64>,
+        most: u64,
+    ) -> Result<Vec<Part>, Failure> {
+        let (mut parts, mut size) = (Vec::new(), 0);
         let mut buffer = Vec::with_capacity(READ);
         for file in Self::files_of(segments.clone(), plan.segments()) {
             let mut file = self.files[file].get_ref();
@@ -201,7 +208,16 @@ impl Spill {
                 let hashes = words.map(|&word| KeyHash::new(u64::from_le_bytes(word)));
                 let here = |hash: &KeyHash| segments.contains(&plan.segment_of(hash));
                 let hashes: Vec<KeyHash> = hashes.filter(here).collect();
-                parts.extend(plan.split(&hashes).map_err(of_pieces)?);
+                let more = plan.split(&hashes).map_err(of_pieces)?;
+                size += more.iter().map(|part| part.as_ref().len() as u64).sum::<u64>();
+                if size > most {
+                    return Err(Failure::Usage(
+                        "some keys repeat so often that they exceed --memory; use --unique, or \
+                         give more"
+                            .to_owned(),
+                    ));
+                }
+                parts.extend(more);
             }
         }
         // Stable, so that the parts of a segment stay in a row.
@@ -214,8 +230,9 @@ impl Spill {
 struct Pieces<'s> {
     plan: PiecePlan,
     spill: &'s mut Spill,
-    /// Bytes for the parts of some segments.
+    /// Bytes for the parts of some segments, and the most that they may take.
     room: u64,
+    most: u64,
     /// The next segment to build, and the end of those whose parts were read.
     next: u64,
     until: u64,
@@ -233,7 +250,8 @@ impl Pieces<'_> {
         let in_file = (all / FILES).max(1);
         let passes = held.div_ceil(self.room.max(1)).clamp(1, in_file).next_power_of_two();
         self.until = self.next + (in_file / passes).max(1);
-        self.parts = self.spill.parts(&self.plan, self.next..self.until)?.into_iter().peekable();
+        let parts = self.spill.parts(&self.plan, self.next..self.until, self.most)?;
+        self.parts = parts.into_iter().peekable();
         Ok(())
     }
 
