@@ -66,10 +66,10 @@ impl<'a> Bounded<'a> {
             (Some(keys), None) => bytes(keys.saturating_mul(HASH_BYTES)),
             _ => "8 bytes per key".to_owned(),
         };
-        let of_filter = size.map_or("the size of the filter".to_owned(), bytes);
+        let of_filter = size.map_or(String::new(), |size| format!("{} for ", bytes(size)));
         output::print_to_stderr(&format!(
-            "koel: building through temporary files: {of_keys} and {of_filter} in {}, and \
-             {of_filter} for the filter itself\n",
+            "koel: building through temporary files in {}: {of_keys} for hashes, and {of_filter}a \
+             copy of the filter\n",
             output::escape_controls(&folder.display().to_string())
         ))?;
         Ok(Some(Self { args, shape, memory }))
