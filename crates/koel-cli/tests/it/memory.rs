@@ -54,7 +54,10 @@ fn copies_pipes_and_options_give_the_answers_of_a_build_in_memory() {
     let distinct = keys("key", 60_000);
     let list = [&distinct[..], &copies(&distinct[..700], 4)].concat();
     shell.write("list", lines(&list));
-    for options in ["", "--unique", "--keys 5M", "--secret --prefer fast", "--unique --fpr 1e-7"] {
+    shell.write("key", "00112233445566778899aabbccddeeff\n");
+    for options in
+        ["", "--unique", "--keys 5M", "--secret key --prefer fast", "--unique --fpr 1e-7"]
+    {
         shell.ok(&format!("build list -o plain {options}"));
         let words = format!("build - -o bounded --memory 100M {options}");
         let ran = shell.run_with(&words, &lines(&list));

@@ -148,7 +148,7 @@ struct Spill {
 
 impl Spill {
     fn new(plan: PiecePlan, memory: u64) -> Result<Self, Failure> {
-        let buffer = (memory / 4 / FILES).clamp(BUFFER_LEAST, 1 << 20);
+        let buffer = (memory / 16 / FILES).clamp(BUFFER_LEAST, 1 << 20);
         let buffer = usize::try_from(buffer).expect("at most 1 MiB");
         let file = |_| Ok(BufWriter::with_capacity(buffer, tempfile::tempfile()?));
         let files = (0..FILES).map(file).collect::<io::Result<_>>();
