@@ -122,7 +122,11 @@ impl FilterPlan {
         let mut work = |py: Python<'_>, chunk: Chunk<'_>| {
             py.detach(|| {
                 self.push(&mut hashes, chunk)?;
-                if hashes.len() >= BLOCK { self.split_into(&mut parts, &mut hashes) } else { Ok(()) }
+                if hashes.len() >= BLOCK {
+                    self.split_into(&mut parts, &mut hashes)
+                } else {
+                    Ok(())
+                }
             })
         };
         source::read(&mut Batch { hashing, work: &mut work }, keys)?;
@@ -158,7 +162,8 @@ impl FilterPlan {
             reserve(of_it, 1)?;
             of_it.push(bytes_of(&part)?);
         }
-        for segment in segments.map(|segments| segments.try_iter()).transpose()?.into_iter().flatten()
+        for segment in
+            segments.map(|segments| segments.try_iter()).transpose()?.into_iter().flatten()
         {
             of_segment.entry(segment?.extract()?).or_default();
         }
