@@ -35,7 +35,7 @@ fn a_filter_of_four_times_the_memory_is_built_in_it() {
     drop(list);
     shell.write("one", "1\n");
     let options = "--fpr 1e-9 --json";
-    let own = peak(&shell, &format!("build one -o small {options}"));
+    let own = peak(&shell, &format!("build <(cat one; sleep 0.5) -o small {options}"));
     let all = peak(&shell, &format!("build list -o set --memory {MEMORY} {options}"));
     assert!(all.saturating_sub(own) < MEMORY, "{all} bytes, of which {own} are the process's own");
     let said = String::from_utf8(shell.read("err")).unwrap();

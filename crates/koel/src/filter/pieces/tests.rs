@@ -62,7 +62,7 @@ proptest! {
     fn the_bytes_depend_on_the_keys_only(
         (prefer, rate, segment_bits, unique) in settings(),
         copies in prop::collection::vec(1..6_usize, 0..900),
-        cut in 0.0..1.0,
+        cut in any::<prop::sample::Index>(),
         shuffle in any::<u64>(),
     ) {
         let plan = plan(prefer, rate, segment_bits, 1500);
@@ -73,7 +73,7 @@ proptest! {
         let filter = joined(&plan, &here);
 
         keys.sort_unstable_by_key(|key| key.wrapping_mul(shuffle | 1));
-        let cut = (cut * keys.len() as f64) as usize;
+        let cut = cut.index(keys.len() + 1);
         let mut there = built(&plan, &[&keys[cut..], &keys[..cut]]);
         prop_assert!(here == there);
         // Pieces in another order, and one that comes twice.
