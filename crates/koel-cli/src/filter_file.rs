@@ -65,6 +65,11 @@ impl FilterFile {
         }
     }
 
+    /// Maps an open file; messages call it `path`.
+    pub(crate) fn of(path: &Path, file: &File) -> Result<Self, Failure> {
+        Self::from_bytes(path, map(file))
+    }
+
     fn from_bytes(path: &Path, bytes: io::Result<Bytes>) -> Result<Self, Failure> {
         let bytes = bytes.map_err(|error| Failure::read(path, error))?;
         Ok(Self { path: path.to_owned(), bytes })

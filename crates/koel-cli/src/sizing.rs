@@ -3,7 +3,9 @@
 
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use koel::{BuildError, Builder, CuckooFilter, FullError, Key, KeyHasher, Plan, Prefer};
+use koel::{
+    BuildError, Builder, CuckooFilter, FullError, Key, KeyHasher, PiecePlan, Plan, Prefer, Store,
+};
 
 use koel_plan::{GROW_TO, unbounded};
 
@@ -116,6 +118,11 @@ impl ShapeArgs {
         self.builder(keys, fpr).plan().map_err(|error| self.failure(fpr, &error))
     }
 
+    /// The plan to build that filter in pieces.
+    pub(crate) fn pieces(&self, keys: u64, fpr: f64) -> Result<PiecePlan, Failure> {
+        self.builder(keys, fpr).pieces().map_err(|error| self.failure(fpr, &error))
+    }
+
     fn builder(&self, keys: u64, fpr: f64) -> Builder<CuckooFilter> {
         let prefer = match self.prefer {
             None | Some(Preference::Small) => Prefer::Small,
@@ -202,7 +209,7 @@ const NOTABLE: f64 = 1.01;
 /// The warning for a filter whose false-positive rate is above the requested one.
 ///
 /// A small table has many more slots than keys, so it can take many times its capacity.
-pub(crate) fn rate_warning(filter: &CuckooFilter) -> Option<String> {
+pub(crate) fn rate_warning(filter: &CuckooFilter<impl Store>) -> Option<String> {
     let (expected, requested) =
         (filter.false_positive_rate(), filter.requested_false_positive_rate());
     (expected > NOTABLE * requested).then(|| {
@@ -218,7 +225,7 @@ pub(crate) fn rate_warning(filter: &CuckooFilter) -> Option<String> {
 }
 
 /// The row of [`rate_warning`] in a report.
-pub(crate) fn warning_row(filter: &CuckooFilter) -> Option<(&'static str, String)> {
+pub(crate) fn warning_row(filter: &CuckooFilter<impl Store>) -> Option<(&'static str, String)> {
     rate_warning(filter).map(|warning| ("warning", warning))
 }
 
@@ -229,12 +236,12 @@ pub(crate) fn bits_per_key(bits: f64, keys: u64, has_grown: bool) -> String {
 
 /// The number of keys that bits per key refers to: the distinct keys of a grown filter, or the
 /// capacity of any other.
-pub(crate) fn keys_of_size(filter: &CuckooFilter) -> u64 {
+pub(crate) fn keys_of_size(filter: &CuckooFilter<impl Store>) -> u64 {
     if filter.has_grown() { distinct(filter) } else { filter.capacity() }
 }
 
 /// The estimated number of distinct keys.
-pub(crate) fn distinct(filter: &CuckooFilter) -> u64 {
+pub(crate) fn distinct(filter: &CuckooFilter<impl Store>) -> u64 {
     quantity::to_u64(filter.distinct_estimate())
 }
 

@@ -11,7 +11,7 @@
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use koel::{CuckooFilter, KeyHasher};
@@ -120,9 +120,25 @@ impl OutArgs {
 impl Target<'_> {
     /// Writes the filter.
     pub(crate) fn write(&self, filter: &CuckooFilter) -> Result<(), Failure> {
-        let is_private = is_keyed(filter.hasher()) && !self.has_secret;
-        let readers = if is_private { Readers::Owner } else { Readers::Usual };
-        output::write_filter(self.path, filter, readers)
+        output::write_filter(self.path, filter, self.readers(filter.hasher()))
+    }
+
+    /// Copies the filter in a temporary file to the target.
+    pub(crate) fn write_from(&self, filter: &mut File, hasher: KeyHasher) -> Result<(), Failure> {
+        let copied = filter.seek(SeekFrom::Start(0)).and_then(|_| {
+            let mut copy = |sink: &mut dyn Write| io::copy(filter, sink).map(|_| ());
+            if output::is_stdout(self.path) {
+                crate::closed::require_stdout()?;
+                return copy(&mut io::stdout().lock());
+            }
+            output::write(self.path, self.readers(hasher), copy).map(drop)
+        });
+        copied.map_err(|error| Failure::write(self.path, error))
+    }
+
+    /// Who may read the filter.
+    fn readers(&self, hasher: KeyHasher) -> Readers {
+        if is_keyed(hasher) && !self.has_secret { Readers::Owner } else { Readers::Usual }
     }
 
     /// Prints the report on the written filter.

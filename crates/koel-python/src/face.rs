@@ -47,7 +47,7 @@ macro_rules! face {
                 Self { contents: Arc::new(Shared::new(contents)), hashing: Hashing::new(hasher) }
             }
 
-            fn own(filter: koel::$Face) -> Self {
+            pub(crate) fn own(filter: koel::$Face) -> Self {
                 Self::hold(Contents::Owned(filter))
             }
 

@@ -8,6 +8,7 @@
 //! * `shared`: the lock, and when Python's own is released. `fork`: no lock is held over a fork.
 //!   `long`: work that Ctrl-C gives up. `body`: filters in memory and in files.
 //! * `compare`, `error`: estimates and exceptions.
+//! * `plan`: one filter, built in pieces by many processes.
 //!
 //! The classes delegate to the library; no rule of a filter is here. docs/PYTHON.md is for users,
 //! docs/decisions/0029-python.md has the choices.
@@ -30,6 +31,7 @@ mod long;
 mod many;
 mod maplet;
 mod origin;
+mod plan;
 mod settings;
 mod shared;
 mod source;
@@ -56,6 +58,8 @@ mod _koel {
     use crate::maplet::Maplet;
     #[pymodule_export]
     use crate::origin::ArrowArray;
+    #[pymodule_export]
+    use crate::plan::FilterPlan;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

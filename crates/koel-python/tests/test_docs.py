@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 PAGE = Path(__file__).parents[3] / "docs" / "PYTHON.md"
+CLUSTER = PAGE.with_name("CLUSTER.md")
 README = Path(__file__).parents[1] / "README.md"
 
 
@@ -42,7 +43,7 @@ def test_examples_of_the_documentation(name: str, text: str | None) -> None:
     assert examples or is_plain, f"{name} has no example"
 
 
-@pytest.mark.parametrize("page", [PAGE, README], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [PAGE, CLUSTER, README], ids=lambda page: page.name)
 def test_examples_of_the_pages(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -136,6 +136,11 @@ pub enum BuildError {
         /// The bits given to the builder.
         value_bits: u32,
     },
+    /// A filter that starts small and grows has segments only once it is large.
+    #[error(
+        "a filter that starts small and grows cannot be built in pieces; build it for all its keys"
+    )]
+    Pieces,
     /// The system has no memory for the table.
     #[error("the system has no memory for the table")]
     NoMemory,

@@ -38,7 +38,10 @@ pub use error::{
 pub use expiring::{ExpiringFilter, ExpiringView, WhenFull};
 #[cfg(feature = "std")]
 pub use file::FileError;
-pub use filter::{Comparison, CuckooFilter, Estimate, FilterEntry, FilterView, Plan};
+pub use filter::{
+    Comparison, CuckooFilter, Estimate, FilterEntry, FilterView, Part, Piece, PieceError,
+    PieceFault, PiecePlan, Plan,
+};
 pub use image::shape::Prefer;
 pub use map::CuckooMap;
 pub use maplet::{Maplet, MapletEntry, MapletView, Values};

@@ -49,10 +49,11 @@ const UNSAFE_FILES: &[&str] = &[
 
 /// The files of `koel` that use the standard library, behind the feature `std`: paths, locks, and
 /// files.
-const STD_FILES: [&str; 3] = [
+const STD_FILES: [&str; 4] = [
     "crates/koel/src/address/key/paths.rs",
     "crates/koel/src/concurrent/sync.rs",
     "crates/koel/src/file/disk.rs",
+    "crates/koel/src/file/pieces.rs",
 ];
 
 /// Words that `image/` must not use: bytes come in and go out as slices.

@@ -4,12 +4,18 @@
 //! first, which reads them once more. A pipe can be read only once: the hashes of its keys are kept
 //! until their number is known (`spool.rs`). Both ways give the same bytes.
 //!
+//! With `--memory`, a filter that is larger is built through temporary files (`build/pieces.rs`).
+//!
 //! Cost: one hash and one insert per line, for a pipe also 8 bytes of memory or temporary space.
 //! Memory: the filter.
 #![forbid(unsafe_code)]
 
-use koel::{CuckooFilter, FullError, Key, KeyHash, KeyHasher};
+mod pieces;
+
+use koel::{CuckooFilter, FullError, Key, KeyHash, KeyHasher, Store};
 use serde_json::json;
+
+use pieces::Bounded;
 
 use crate::failure::{Failure, Outcome};
 use crate::input::{InputArgs, Inputs};
@@ -39,6 +45,9 @@ it keeps 8 bytes per key until the end, above two million keys in an unnamed fil
 With --grow, the filter takes any number of further keys (koel add), but is 1.5 times as large.
 Without --keys, it then keeps its false-positive rate up to a billion distinct keys.
 A filter cannot grow if --fpr is below about 1e-7.
+
+With --memory, a filter that is larger than that is built segment by segment through unnamed files in
+TMPDIR: 8 bytes per key, and the size of the filter. It answers as one that is built in memory.
 
 The options of lines are stored in the filter and hold for all later inputs: how a list is read
 (--format, --field, --csv, --delimiter), unless it is said anew for an input, and how a key is made
@@ -75,28 +84,39 @@ pub(crate) struct Args {
     #[arg(long)]
     unique: bool,
 
+    /// Take about this much memory, such as 512M; build a larger filter through temporary files
+    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_size, conflicts_with = "grow")]
+    memory: Option<u64>,
+
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let inputs = args.input.open_first()?;
+    let mut inputs = args.input.open_first()?;
     inputs.refuse_output(args.out.path())?;
     if args.shape.has_secret() {
         inputs.refuse_secrets()?;
     }
     let target = args.out.open()?;
     let shape = &args.shape.for_lines(&inputs.recipe());
+    if let Some(bounded) = Bounded::new(args, shape, &mut inputs)? {
+        let (file, read) = bounded.run(&inputs, &target)?;
+        target.report(&report(args, &file.view()?, &read))?;
+        return Ok(Outcome::Done);
+    }
     let (filter, read) = match empty(args, shape)? {
         Some(filter) => fill(args, filter, &inputs)?,
         None => fixed(args, shape, inputs)?,
     };
     target.write(&filter)?;
-    let report =
-        if args.json { json_report(&filter, &read) } else { text_report(args, &filter, &read) };
-    target.report(&report)?;
+    target.report(&report(args, &filter, &read))?;
     Ok(Outcome::Done)
+}
+
+fn report(args: &Args, filter: &CuckooFilter<impl Store>, read: &Read) -> String {
+    if args.json { json_report(filter, read) } else { text_report(args, filter, read) }
 }
 
 /// What was read: the number of keys, copies included, and what had no key.
@@ -220,7 +240,7 @@ fn too_small(full: FullError, filter: &CuckooFilter) -> Failure {
     Failure::Full { full, keys: filter.len(), remedy: remedy.to_owned() }
 }
 
-fn json_report(filter: &CuckooFilter, read: &Read) -> String {
+fn json_report(filter: &CuckooFilter<impl Store>, read: &Read) -> String {
     output::json(&json!({
         "lines": read.keys,
         "skipped": read.skipped.json(),
@@ -237,12 +257,12 @@ fn json_report(filter: &CuckooFilter, read: &Read) -> String {
 }
 
 /// What is wrong with a filter that was built.
-fn warning(filter: &CuckooFilter) -> Option<String> {
+fn warning(filter: &CuckooFilter<impl Store>) -> Option<String> {
     let nothing = || "the filter is empty, because the input has no keys".to_owned();
     filter.is_empty().then(nothing).or_else(|| sizing::rate_warning(filter))
 }
 
-fn text_report(args: &Args, filter: &CuckooFilter, read: &Read) -> String {
+fn text_report(args: &Args, filter: &CuckooFilter<impl Store>, read: &Read) -> String {
     let mut rows = vec![
         ("keys", grouped(filter.len())),
         ("distinct keys", format!("about {}", grouped(sizing::distinct(filter)))),
@@ -269,7 +289,7 @@ fn text_report(args: &Args, filter: &CuckooFilter, read: &Read) -> String {
 }
 
 /// A hint if the filter is larger than needed: lines repeat, or `--keys` is too large.
-fn size_hint(args: &Args, filter: &CuckooFilter) -> Option<String> {
+fn size_hint(args: &Args, filter: &CuckooFilter<impl Store>) -> Option<String> {
     let distinct = sizing::distinct(filter);
     if args.grow || distinct == 0 || distinct as f64 > 0.9 * filter.capacity() as f64 {
         return None;

@@ -11,6 +11,7 @@ mod grow;
 mod help;
 mod info;
 mod lists;
+mod memory;
 mod merge;
 mod pipe;
 mod plan;

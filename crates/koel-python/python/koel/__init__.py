@@ -11,6 +11,7 @@
 * `CountingFilter`: how often has this key come?
 * `ExpiringFilter`: have I seen this key within the last ten minutes?
 * `Maplet`: a small number for each key.
+* `FilterPlan`: a `CuckooFilter` that Spark, Dask or other processes build.
 
 A filter is the same file in Python, in Rust and for the command `koel`.
 """
@@ -25,6 +26,7 @@ from ._koel import (
     CuckooFilter,
     Estimate,
     ExpiringFilter,
+    FilterPlan,
     Full,
     Maplet,
 )
@@ -37,6 +39,7 @@ __all__ = [
     "CuckooFilter",
     "Estimate",
     "ExpiringFilter",
+    "FilterPlan",
     "Full",
     "Key",
     "Maplet",

@@ -233,6 +233,42 @@ class ExpiringFilter(_Face):
     @property
     def youngest_evicted(self) -> int | None: ...
 
+class FilterPlan:
+    def __new__(
+        cls,
+        capacity: int,
+        error_rate: float = 0.001,
+        *,
+        multi: bool = False,
+        grow: bool = False,
+        prefer: Literal["small", "fast"] = "small",
+        seed: int | None = None,
+        secret: bytes | None = None,
+    ) -> Self: ...
+    @property
+    def capacity(self) -> int: ...
+    @property
+    def error_rate(self) -> float: ...
+    @property
+    def multi(self) -> bool: ...
+    @property
+    def segments(self) -> int: ...
+    def split(self, keys: _Keys | _Arrow, *, width: _Width = 64) -> list[tuple[int, bytes]]: ...
+    def build(
+        self, parts: Iterable[tuple[int, Buffer]], *, segments: Iterable[int] | None = None
+    ) -> list[tuple[int, bytes]]: ...
+    def save(
+        self,
+        pieces: Iterable[Buffer | tuple[int, Buffer]],
+        path: _Path,
+        *,
+        keys: int | None = None,
+    ) -> int: ...
+    def join(
+        self, pieces: Iterable[Buffer | tuple[int, Buffer]], *, keys: int | None = None
+    ) -> CuckooFilter: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
 class Estimate:
     def __new__(cls, value: float, standard_error: float) -> Self: ...
     @property

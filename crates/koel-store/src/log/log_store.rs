@@ -23,7 +23,6 @@ use crate::kernel::disk::DiskFolder;
 use crate::kernel::durability::{Durability, LogPosition};
 use crate::kernel::files::Folder;
 use crate::kernel::folder_lock::FolderLock;
-use crate::kernel::lock::lock;
 use crate::kernel::pool::Pool;
 use crate::kernel::segment::FIRST_RECORD;
 use crate::kernel::wakeup::Signal;
@@ -354,7 +353,7 @@ impl LogStore {
 
     /// Returns the end of the log.
     pub(crate) fn end(&self) -> LogPosition {
-        lock(&self.store.writer).position()
+        self.store.log.end().position()
     }
 
     /// Closes the store without the records after this end of the log, as a crash could have left
@@ -363,8 +362,8 @@ impl LogStore {
     pub(crate) fn close_at(mut self, end: LogPosition) -> Result<(), Error> {
         self.stop_threads();
         // Nothing is written any more, not even when this is dropped.
-        drop(self.store.poison.set(Error::ReadOnly));
-        let Some(active) = lock(&self.store.writer).active.clone() else { return Ok(()) };
+        drop(self.store.log.poison.set(Error::ReadOnly));
+        let Some(active) = self.store.log.end().file.clone() else { return Ok(()) };
         let is_older = active.number == end.segment;
         let offset = if is_older { end.offset } else { FIRST_RECORD };
         if active.end() > offset {

@@ -1,5 +1,7 @@
 //! `MERGE destination source..`: as if the items of all sources were added to the destination.
 //!
+//! The false-positive rates of filters that have grown add up.
+//!
 //! A source that is named twice counts once, and may be the destination. The union is built beside
 //! the destination and replaces it at the end, so that a failure changes nothing.
 //!

@@ -24,7 +24,7 @@ use crate::error::ImageError;
 use crate::image::{HEADER_BYTES, Header};
 use crate::mem::buffer::Buffer;
 use crate::state::store::Store;
-use crate::{CountingFilter, CuckooFilter, ExpiringFilter, Maplet};
+use crate::{CountingFilter, CuckooFilter, ExpiringFilter, Maplet, PieceError};
 
 /// Memory for a part of an image before any byte of it has been read.
 const FIRST_STEP: usize = 1 << 20;
@@ -51,6 +51,9 @@ pub enum FileError {
         /// What is wrong with its bytes.
         error: ImageError,
     },
+    /// The pieces are not those of a filter.
+    #[error(transparent)]
+    Piece(#[from] PieceError),
     /// The file was replaced, but its folder could not be synced.
     #[error(
         "{} was replaced, but its folder could not be synced ({error}), so a crash may bring the \
@@ -165,32 +168,33 @@ saved_and_loaded!(CountingFilter);
 saved_and_loaded!(ExpiringFilter);
 
 /// Replaces the file at `path` by what `write` writes, or leaves it as it is.
-fn save(
+pub(super) fn save<R, E: From<FileError>>(
     path: &Path,
-    write: impl FnOnce(&mut File) -> Result<(), FileError>,
-) -> Result<(), FileError> {
+    write: impl FnOnce(&mut File) -> Result<R, E>,
+) -> Result<R, E> {
+    let failed = |error: io::Error| E::from(FileError::from(error));
     if fs::metadata(path).is_ok_and(|old| !old.is_file()) {
-        return write(&mut OpenOptions::new().append(true).open(path)?);
+        return write(&mut OpenOptions::new().append(true).open(path).map_err(failed)?);
     }
     let target = end_of_links(path);
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    let (temporary, mut file) = create_in(folder)?;
-    let replace = || {
-        write(&mut file)?;
+    let (temporary, mut file) = create_in(folder).map_err(failed)?;
+    let replace = |file: &File| {
         if let Ok(old) = fs::metadata(&target) {
-            copy_access(&old, &file)?;
+            copy_access(&old, file)?;
         }
         file.sync_all()?;
-        fs::rename(&temporary, &target)?;
-        Ok(())
+        fs::rename(&temporary, &target)
     };
-    if let Err(error) = replace() {
+    let written = write(&mut file).and_then(|it| replace(&file).map(|()| it).map_err(failed));
+    if written.is_err() {
         // The first error says more than one of the removal would.
         drop(fs::remove_file(&temporary));
-        return Err(error);
     }
-    sync_folder(folder).map_err(|error| FileError::Unsynced { path: PathBuf::from(path), error })
+    let written = written?;
+    let unsynced = |error| FileError::Unsynced { path: PathBuf::from(path), error };
+    sync_folder(folder).map_err(|error| unsynced(error).into()).map(|()| written)
 }
 
 /// The path at the end of symbolic links, which stay. There may be no file there yet.
@@ -236,7 +240,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 fn create_in(folder: &Path) -> io::Result<(PathBuf, File)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
+    options.read(true).write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     loop {

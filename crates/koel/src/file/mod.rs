@@ -1,11 +1,14 @@
 //! What can be saved and loaded: filters, maplets, counting filters and expiring filters, each as
 //! its file image (docs/FORMAT.md).
 //!
-//! * `disk`: paths, readers and writers. Needs the standard library.
+//! * `disk`: paths, readers and writers. Needs the standard library, as `pieces` does.
+//! * `pieces`: the file of a filter that many machines have built.
 //! * `serde.rs` puts the same images into other messages.
 
 #[cfg(feature = "std")]
 mod disk;
+#[cfg(feature = "std")]
+mod pieces;
 
 #[cfg(feature = "std")]
 pub use disk::FileError;

@@ -174,7 +174,7 @@ impl Builder<CuckooFilter> {
     }
 }
 
-fn profile(settings: &Settings) -> Profile {
+pub(super) fn profile(settings: &Settings) -> Profile {
     let default = if settings.grow_from.is_some() { u64::MAX } else { settings.capacity };
     settings.profile(settings.counter_limit.unwrap_or(default))
 }
@@ -185,7 +185,7 @@ fn first_keys(settings: &Settings) -> u64 {
     settings.grow_from.map_or(settings.capacity, first)
 }
 
-fn shape(settings: &Settings) -> Result<Shape, BuildError> {
+pub(super) fn shape(settings: &Settings) -> Result<Shape, BuildError> {
     let Settings { rate, prefer, .. } = *settings;
     sizing::with_true_limit(settings.capacity, |capacity| match settings.grow_from {
         None => sizing::choose(capacity, rate, prefer),

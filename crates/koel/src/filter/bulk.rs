@@ -19,6 +19,7 @@ use crate::mem::buffer::Buffer;
 use crate::state::State;
 use crate::state::counters::{Counters, ReadCounters};
 use crate::state::exact::ReadExact;
+use crate::state::store::Store;
 use crate::table::Table;
 use crate::table::blocks::{Hashed, Hashes};
 use crate::{CuckooFilter, Key};
@@ -114,7 +115,7 @@ impl Builder<CuckooFilter> {
 /// the share alone, every second segment would count its last second copies, and removals from a
 /// large filter would search a thousand counters. It does not grow: if a segment is full, the whole
 /// filter grows.
-fn segment_of(shape: Shape, profile: Profile) -> Option<CuckooFilter> {
+pub(super) fn segment_of(shape: Shape, profile: Profile) -> Option<CuckooFilter> {
     let share = profile.capacity.div_ceil(1 << shape.segment_bits);
     let capacity = share + 5 * share.isqrt();
     let shape = Shape { segment_bits: 0, ..shape };
@@ -122,40 +123,41 @@ fn segment_of(shape: Shape, profile: Profile) -> Option<CuckooFilter> {
 }
 
 /// The bytes, the totals and the counters of a segment.
-struct Segment<'t> {
+pub(super) struct Segment<'t> {
     bytes: &'t mut [u8],
     len: u64,
     entries: u64,
     spares: u64,
     counters: Vec<(u64, u64)>,
+    /// By the addresses of the filter that was filled.
+    stash: Vec<(u64, u64)>,
 }
 
 impl<'t> Segment<'t> {
-    fn new(bytes: &'t mut [u8]) -> Self {
-        Self { bytes, len: 0, entries: 0, spares: 0, counters: Vec::new() }
+    pub(super) fn new(bytes: &'t mut [u8]) -> Self {
+        let (counters, stash) = (Vec::new(), Vec::new());
+        Self { bytes, len: 0, entries: 0, spares: 0, counters, stash }
     }
 
     /// Takes in a filled filter. The first bucket of the segment is number `base` of the whole
-    /// table. `None` if there is no memory for the counters.
-    fn take_in(&mut self, filled: &CuckooFilter, base: u64) -> Option<()> {
-        // Its addresses are those of the scratch filter.
-        if !filled.body.state.exact.is_empty() {
-            return None;
-        }
+    /// table. `None` if there is no memory for the counters and the stash.
+    pub(super) fn take_in<S: Store>(&mut self, filled: &CuckooFilter<S>, base: u64) -> Option<()> {
         let len = self.bytes.len();
         self.bytes.copy_from_slice(&filled.body.buckets.bytes()[..len]);
         let base = base << filled.layout().fingerprint_bits();
-        let State { len, entries, spares, counters, .. } = &filled.body.state;
+        let State { len, entries, spares, counters, exact, .. } = &filled.body.state;
         (self.len, self.entries, self.spares) = (*len, *entries, *spares);
         self.counters.try_reserve_exact(usize::try_from(counters.len()).ok()?).ok()?;
         self.counters.extend(counters.iter().map(|(name, count)| (base + name, count)));
+        self.stash.try_reserve_exact(usize::try_from(exact.lens()[0]).ok()?).ok()?;
+        self.stash.extend(exact.stash());
         Some(())
     }
 }
 
 impl State<Counters> {
-    /// Adds the totals and counters of segments.
-    fn take_in(&mut self, segments: Vec<Segment<'_>>) -> Result<(), FullError> {
+    /// Adds the totals, counters and stashes of all segments.
+    pub(super) fn take_in(&mut self, segments: Vec<Segment<'_>>) -> Result<(), FullError> {
         let mut counters = 0;
         for segment in &segments {
             counters += segment.counters.len() as u64;
@@ -170,8 +172,20 @@ impl State<Counters> {
         if !Counters::fit(counters) {
             return Err(FullError::NoMemory);
         }
+        let bits = segments.len().trailing_zeros();
+        for (number, segment) in (0..).zip(&segments) {
+            for &(address, copies) in &segment.stash {
+                self.exact.stash_copies(whole_address(number, address, bits), copies);
+            }
+        }
         let counters = segments.into_iter().flat_map(|segment| segment.counters);
         self.counters = Counters::from_iter(counters);
         Ok(())
     }
+}
+
+/// The address of a key of the whole table, of which one of 2^`bits` segments was filled with the
+/// other bits.
+pub(super) fn whole_address(segment: u64, address: u64, bits: u32) -> u64 {
+    address.checked_shr(bits).unwrap_or(0) | segment.rotate_right(bits)
 }

@@ -2,7 +2,8 @@
 //!
 //! This file has the type and what only it answers; `face.rs` has what it shares with maplets and
 //! counting filters. `edit.rs` changes a filter, `grow.rs` makes it larger, `bulk.rs` builds one
-//! from all its keys (`parts.rs` sorts them), `compare.rs` relates two, and `builder.rs` sizes one.
+//! from all its keys (`parts.rs` sorts them), `pieces/` lets many machines build one, `compare.rs`
+//! relates two, and `builder.rs` sizes one.
 //! The rules are in `state/`, the buckets in `table/`.
 
 mod builder;
@@ -11,6 +12,7 @@ mod compare;
 mod edit;
 mod grow;
 mod parts;
+mod pieces;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "trace")]
@@ -36,6 +38,9 @@ use crate::table::Table;
 
 pub use builder::Plan;
 pub use compare::{Comparison, Estimate, FilterEntry};
+#[cfg(feature = "std")]
+pub(crate) use pieces::{Arrivals, Totals};
+pub use pieces::{Part, Piece, PieceError, PieceFault, PiecePlan};
 
 /// A cuckoo filter: a set of keys in a few bits per key, from which keys can be removed.
 ///

@@ -354,13 +354,13 @@ impl Table<Buffer> {
         self.bytes
     }
 
-    /// The bytes of each segment. Several segments begin at whole bytes.
+    /// The bytes of each segment. Several segments begin at whole bytes; one may end within one.
     pub(crate) fn segments_mut(&mut self) -> impl ExactSizeIterator<Item = &mut [u8]> {
         let bits = u64::from(self.geometry.segment_buckets()) * self.bucket_bits;
         let segments = 1 << self.geometry.segment_bits();
         debug_assert!(bits.is_multiple_of(8) || segments == 1);
         let bytes = self.bytes.as_mut();
-        bytes.chunks_mut(byte_index(bits / 8)).take(segments)
+        bytes.chunks_mut(byte_index(bits.div_ceil(8))).take(segments)
     }
 
     /// Writes a bucket of at most 64 bits, as it is stored.

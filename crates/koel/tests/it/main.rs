@@ -27,6 +27,7 @@ mod maplet;
 #[cfg(target_os = "linux")]
 mod memory;
 mod model;
+mod pieces;
 mod rates;
 mod route;
 #[cfg(feature = "serde")]

@@ -160,7 +160,7 @@ impl Load<'_> {
             (_, true) => LineEnd::Byte(0),
             _ => LineEnd::Byte(b'\n'),
         };
-        let mut lines = Lines::new(text, end, LONGEST);
+        let mut lines = Lines::new(text, end, LONGEST, false);
         loop {
             let group = lines.next_group().map_err(failure)?;
             if group.is_empty() {

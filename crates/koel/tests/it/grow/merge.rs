@@ -55,6 +55,33 @@ fn growable_filters_grow_when_their_union_does_not_fit() {
     }
 }
 
+/// What the pages say of merges: of filters with room for the union, the rate is what they were
+/// built for; the rates of filters that have grown add up.
+#[test]
+fn rates_of_grown_filters_add_up() {
+    let union_of = |builder: Builder<CuckooFilter>| {
+        let parts = (0..16).map(|part| filled(&builder, [part * 3000..(part + 1) * 3000]));
+        let mut parts = parts.collect::<Vec<_>>().into_iter();
+        let mut union = parts.next().unwrap();
+        let mut sum = union.false_positive_rate();
+        for part in parts {
+            sum += part.false_positive_rate();
+            union.merge(&part, Merge::Sum).unwrap();
+        }
+        (union.false_positive_rate(), sum)
+    };
+    let (with_room, _) = union_of(CuckooFilter::builder(48_000, 0.001));
+    assert!(with_room <= 0.001, "{with_room}");
+    for builder in [
+        CuckooFilter::builder(1_000_000, 0.001).grow_from(1000),
+        CuckooFilter::builder(2000, 0.001).growable(),
+    ] {
+        let (grown, sum) = union_of(builder);
+        assert!((0.25 * sum..=sum * 1.001).contains(&grown), "{grown} of {sum}");
+        assert!(grown > 0.002, "{grown}");
+    }
+}
+
 /// A filter of 16 segments that has not grown yet.
 fn of_small_segments() -> CuckooFilter {
     in_segments(&CuckooFilter::builder(1000, 1e-4).growable().build().unwrap())

@@ -1,0 +1,131 @@
+//! Builds a segment from all its parts.
+//!
+//! The addresses are sorted by their low bits. Sorted by the top ones they would fill bucket after
+//! bucket, so that an insert takes half as long again, and a segment is full earlier
+//! (docs/decisions/0040-pieces.md).
+//!
+//! Cost: 8 bytes of memory for each address, and twice those of the segment.
+
+use alloc::vec::Vec;
+
+use super::error::{PieceError, PieceFault};
+use super::message::{self, Framed, Message, Part, Piece};
+use super::plan::{PiecePlan, filled};
+use crate::error::{FullError, ImageError};
+use crate::filter::bulk::segment_of;
+use crate::{CuckooFilter, Key};
+
+/// Turns an address so that its low bits are compared first.
+const LOW_FIRST: u32 = 32;
+
+impl PiecePlan {
+    /// Builds a segment from all its parts, in any order. Without parts it is empty.
+    ///
+    /// O(keys log keys): up to 1.6 times what [`build_from`](crate::Builder::build_from) takes for
+    /// a key. An equal key twice is two copies, unless the plan is [`unique`](Self::unique).
+    ///
+    /// # Errors
+    /// [`PieceError::Part`] names the first part that is damaged or of another plan or segment.
+    /// [`PieceError::Full`] if the keys do not fit, which does not happen up to
+    /// [`capacity`](Self::capacity) distinct keys in all segments.
+    pub fn build<P: AsRef<[u8]>>(
+        &self,
+        segment: u64,
+        parts: impl IntoIterator<Item = P>,
+    ) -> Result<Piece, PieceError> {
+        if segment >= self.segments() {
+            return Err(PieceError::NoSegment { segment, segments: self.segments() });
+        }
+        let (mut addresses, mut keys) = (Vec::new(), 0_u64);
+        for (number, part) in (0..).zip(parts) {
+            let taken = self.take_in(segment, part.as_ref(), &mut addresses);
+            let more = taken.ok_or(PieceError::NoMemory)?;
+            let more = more.map_err(|fault| PieceError::Part { number, fault })?;
+            keys = keys.saturating_add(more);
+        }
+        let filter = self.filled_segment(&mut addresses).map_err(|full| match full {
+            FullError::NoMemory => PieceError::NoMemory,
+            full => PieceError::Full { segment, keys, full },
+        })?;
+        self.piece(segment, keys, &filter).ok_or(PieceError::NoMemory)
+    }
+
+    /// Builds all segments from all keys, on this machine.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn build_all<K: Key + Sync>(&self, keys: &[K]) -> Result<Vec<Piece>, PieceError> {
+        let parts = self.split(keys)?;
+        let mut parts = parts.iter().peekable();
+        let mut of_next = |segment| parts.next_if(|part: &&Part| part.segment() == segment);
+        (0..self.segments()).map(|segment| self.build(segment, of_next(segment))).collect()
+    }
+
+    /// Appends the addresses of a part, turned. Returns the number of its keys; `None` if there is
+    /// no memory for the addresses.
+    fn take_in(
+        &self,
+        segment: u64,
+        part: &[u8],
+        addresses: &mut Vec<u64>,
+    ) -> Option<Result<u64, PieceFault>> {
+        let part = match self.opened(segment, part) {
+            Ok(part) => part,
+            Err(fault) => return Some(Err(fault)),
+        };
+        let (stored, rest) = part.content.as_chunks();
+        let (first, are_sound) = (addresses.len(), rest.is_empty());
+        addresses.try_reserve(stored.len()).ok()?;
+        addresses.extend(stored.iter().map(|&bytes| u64::from_le_bytes(bytes)));
+        let added = &mut addresses[first..];
+        let are_sound = are_sound && added.len() as u64 <= part.keys;
+        let are_here = added.iter().fold(true, |all, &at| all & (self.segment_at(at) == segment));
+        added.iter_mut().for_each(|address| *address = address.rotate_right(LOW_FIRST));
+        if are_sound && are_here {
+            return Some(Ok(part.keys));
+        }
+        let fault = ImageError::Field { field: "address", got: stored.len() as u64 };
+        Some(Err(PieceFault::Forged(fault)))
+    }
+
+    /// The part in these bytes, which must be one of this plan and of this segment.
+    fn opened<'a>(&self, segment: u64, bytes: &'a [u8]) -> Result<Framed<'a>, PieceFault> {
+        let part = Framed::read(Message::Part, bytes)?;
+        match part {
+            _ if part.plan != self.digest() => Err(PieceFault::Foreign),
+            _ if part.segment != segment => Err(PieceFault::Misplaced { segment: part.segment }),
+            part => Ok(part),
+        }
+    }
+
+    /// A filter like the segment, with these turned addresses.
+    fn filled_segment(&self, addresses: &mut Vec<u64>) -> Result<CuckooFilter, FullError> {
+        addresses.sort_unstable();
+        if self.unique {
+            addresses.dedup();
+        }
+        for address in &mut *addresses {
+            *address = address.rotate_left(LOW_FIRST) << self.shape.segment_bits;
+        }
+        let mut filter = segment_of(self.shape, self.profile).ok_or(FullError::NoMemory)?;
+        let addresses = &addresses[..];
+        if self.unique {
+            let mut added = filled(addresses.len(), false).ok_or(FullError::NoMemory)?;
+            filter.body.insert_each::<true>(addresses, &mut added)?;
+        } else {
+            filter.body.insert_each::<false>(addresses, &mut [])?;
+        }
+        Ok(filter)
+    }
+
+    /// The message with a filled segment; `None` if there is no memory for it.
+    fn piece(&self, segment: u64, keys: u64, filter: &CuckooFilter) -> Option<Piece> {
+        let mut bytes = message::with_room(filter.size_in_bytes())?;
+        let Ok(()) = filter.write_to(|part| {
+            bytes.extend_from_slice(part);
+            Ok::<(), core::convert::Infallible>(())
+        });
+        message::seal(Message::Piece, (self.digest(), segment, keys), &mut bytes);
+        Some(Piece::new(segment, bytes))
+    }
+}

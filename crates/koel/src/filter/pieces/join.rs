@@ -1,0 +1,243 @@
+//! Joins pieces: checks each, and puts its segment in its place.
+//!
+//! [`Arrivals`] has the rules for all pieces of a filter. `join` needs memory for the filter and
+//! one piece; file/pieces.rs writes the file of the filter instead.
+
+use alloc::vec::Vec;
+
+use super::error::{PieceError, PieceFault};
+use super::message::{Framed, Message};
+use super::plan::{PiecePlan, filled};
+use crate::error::{FullError, ImageError};
+use crate::filter::bulk::Segment;
+#[cfg(feature = "std")]
+use crate::filter::bulk::whole_address;
+use crate::image::shape::Shape;
+#[cfg(feature = "std")]
+use crate::image::{HEADER_BYTES, Header, Kind, RECORD_BYTES};
+#[cfg(feature = "std")]
+use crate::state::counters::{self, ReadCounters};
+#[cfg(feature = "std")]
+use crate::state::exact::ReadExact;
+use crate::{CuckooFilter, FilterView};
+
+impl PiecePlan {
+    /// The filter of these pieces, in any order. It is the same whoever built them.
+    ///
+    /// Give the number of `keys` that went into all parts, if it is known: then a lost part or
+    /// piece is noticed, and segments without a piece are empty. Without it, each segment must have
+    /// a piece, also an empty one. A piece that comes twice is used once.
+    ///
+    /// O(bytes): checks each piece in full, and copies it.
+    ///
+    /// # Errors
+    /// [`PieceError::Piece`] names the first piece that is damaged, of another plan, or differs
+    /// from an earlier one of its segment. [`PieceError::Missing`] and [`PieceError::Keys`] if
+    /// something was lost.
+    pub fn join<P: AsRef<[u8]>>(
+        &self,
+        pieces: impl IntoIterator<Item = P>,
+        keys: Option<u64>,
+    ) -> Result<CuckooFilter, PieceError> {
+        let mut filter =
+            CuckooFilter::empty(self.shape, self.profile).ok_or(PieceError::NoMemory)?;
+        let mut arrivals = Arrivals::new(self)?;
+        let body = &mut filter.body;
+        let table = body.buckets.fixed_mut().ok_or(PieceError::NoMemory)?;
+        let bytes = table.segments_mut();
+        let mut segments = Vec::new();
+        segments.try_reserve_exact(bytes.len()).map_err(|_| PieceError::NoMemory)?;
+        segments.extend(bytes.map(Segment::new));
+        for piece in pieces {
+            let Some((segment, view)) = arrivals.admit(piece.as_ref())? else { continue };
+            view.verify().map_err(|error| arrivals.refused(PieceFault::Forged(error)))?;
+            let base = self.first_bucket(segment);
+            segments[segment].take_in(&view, base).ok_or(PieceError::NoMemory)?;
+        }
+        arrivals.finish(keys)?;
+        body.state.take_in(segments).map_err(|full| match full {
+            FullError::NoMemory => PieceError::NoMemory,
+            full => PieceError::TooMany(full),
+        })?;
+        Ok(filter)
+    }
+
+    /// The shape of a segment as a filter of its own.
+    fn segment_shape(&self) -> Shape {
+        Shape { segment_bits: 0, ..self.shape }
+    }
+
+    /// The number of the first bucket of a segment.
+    fn first_bucket(&self, segment: usize) -> u64 {
+        segment as u64 * u64::from(self.shape.segment_buckets)
+    }
+}
+
+/// What the file of all pieces is made of.
+#[cfg(feature = "std")]
+impl PiecePlan {
+    /// The shape of the whole table.
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    pub(crate) fn counter_limit(&self) -> u64 {
+        self.profile.counter_limit
+    }
+
+    /// The bytes of a segment in the table. Several segments are whole bytes.
+    pub(crate) fn segment_bytes<'a>(&self, segment: &'a FilterView<'_>) -> &'a [u8] {
+        let bits =
+            u64::from(self.shape.segment_buckets) * u64::from(self.shape.layout.bucket_bits());
+        let bytes = segment.body.buckets.bytes();
+        // The table has padding behind its last bucket.
+        &bytes[..usize::try_from(bits.div_ceil(8)).unwrap_or(0).min(bytes.len())]
+    }
+
+    /// The counters of a segment, with their names in the whole table.
+    pub(crate) fn counter_records(
+        &self,
+        number: usize,
+        segment: &FilterView<'_>,
+    ) -> impl Iterator<Item = [u8; RECORD_BYTES]> {
+        let base = self.first_bucket(number) << self.shape.layout.fingerprint_bits();
+        let counters = segment.body.state.counters.iter();
+        counters.map(move |(name, count)| counters::encode((base + name, count)))
+    }
+
+    /// The stash of a segment, by the addresses in the whole table.
+    pub(crate) fn stash(
+        &self,
+        number: usize,
+        segment: &FilterView<'_>,
+    ) -> impl Iterator<Item = (u64, u64)> {
+        let bits = self.shape.segment_bits;
+        let stash = segment.body.state.exact.stash();
+        stash.map(move |(at, copies)| (whole_address(number as u64, at, bits), copies))
+    }
+
+    /// The header of the file of all pieces.
+    pub(crate) fn header(&self, totals: &Totals, body_checksum: u64) -> [u8; HEADER_BYTES] {
+        let &Totals { len, entries, distinct, counters, stashed } = totals;
+        let header = Header {
+            kind: Kind::Filter,
+            shape: self.shape,
+            growth: None,
+            clock: None,
+            profile: self.profile,
+            len,
+            entries,
+            distinct,
+            counters,
+            exact: [stashed, 0],
+            body_checksum,
+        };
+        header.encode()
+    }
+}
+
+/// What the header of a file says of all its segments.
+#[cfg(feature = "std")]
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Totals {
+    len: u64,
+    entries: u64,
+    distinct: u64,
+    pub(crate) counters: u64,
+    pub(crate) stashed: u64,
+}
+
+#[cfg(feature = "std")]
+impl Totals {
+    /// Adds those of a segment.
+    pub(crate) fn add(&mut self, segment: &FilterView<'_>, limit: u64) -> Result<(), PieceError> {
+        let state = &segment.body.state;
+        let overflow = PieceError::TooMany(FullError::Overflow);
+        self.len = self.len.checked_add(state.len).ok_or(overflow)?;
+        self.entries += state.entries;
+        self.distinct += state.distinct();
+        self.counters += state.counters.len();
+        self.stashed += state.exact.lens()[0];
+        let too_many = PieceError::TooMany(FullError::Counters { limit });
+        if self.counters > limit { Err(too_many) } else { Ok(()) }
+    }
+}
+
+/// The pieces that have come: which segments have one, and how many keys went into them.
+pub(crate) struct Arrivals<'p> {
+    plan: &'p PiecePlan,
+    digest: u64,
+    /// The checksum of the piece of each segment.
+    seen: Vec<Option<u64>>,
+    keys: u64,
+    /// Pieces so far.
+    number: u64,
+}
+
+impl<'p> Arrivals<'p> {
+    pub(crate) fn new(plan: &'p PiecePlan) -> Result<Self, PieceError> {
+        let segments = usize::try_from(plan.segments()).map_err(|_| PieceError::NoMemory)?;
+        let seen = filled(segments, None).ok_or(PieceError::NoMemory)?;
+        Ok(Self { plan, digest: plan.digest(), seen, keys: 0, number: 0 })
+    }
+
+    /// The number of a piece's segment, and the segment, whose buckets are not verified yet. `None`
+    /// if an equal piece came before.
+    pub(crate) fn admit<'a>(
+        &mut self,
+        piece: &'a [u8],
+    ) -> Result<Option<(usize, FilterView<'a>)>, PieceError> {
+        let number = self.number;
+        self.number += 1;
+        self.look_at(piece).map_err(|fault| PieceError::Piece { number, fault })
+    }
+
+    fn look_at<'a>(
+        &mut self,
+        piece: &'a [u8],
+    ) -> Result<Option<(usize, FilterView<'a>)>, PieceFault> {
+        let framed = Framed::read(Message::Piece, piece)?;
+        if framed.plan != self.digest {
+            return Err(PieceFault::Foreign);
+        }
+        let segment = framed.segment;
+        let forged = |field, got| PieceFault::Forged(ImageError::Field { field, got });
+        let index = usize::try_from(segment).ok().filter(|&index| index < self.seen.len());
+        let index = index.ok_or(forged("segment", segment))?;
+        match self.seen[index] {
+            Some(seen) if seen == framed.checksum => return Ok(None),
+            Some(_) => return Err(PieceFault::Contradicts { segment }),
+            None => {}
+        }
+        let view = FilterView::open(framed.content).map_err(PieceFault::Forged)?;
+        let is_like_it = view.body.buckets.shape() == self.plan.segment_shape()
+            && view.body.buckets.growing().is_none()
+            && view.body.state.profile.route == self.plan.profile.route;
+        if !is_like_it || view.len() > framed.keys {
+            return Err(forged("keys", framed.keys));
+        }
+        self.seen[index] = Some(framed.checksum);
+        self.keys = self.keys.saturating_add(framed.keys);
+        Ok(Some((index, view)))
+    }
+
+    /// The error for the piece that was admitted last.
+    pub(crate) fn refused(&self, fault: PieceFault) -> PieceError {
+        PieceError::Piece { number: self.number.saturating_sub(1), fault }
+    }
+
+    /// Checks that nothing is missing. Returns the number of keys that went into the pieces.
+    pub(crate) fn finish(&self, expected: Option<u64>) -> Result<u64, PieceError> {
+        match expected {
+            Some(expected) if expected != self.keys => {
+                Err(PieceError::Keys { expected, got: self.keys })
+            }
+            Some(_) => Ok(self.keys),
+            None => {
+                let mut missing = (0..).zip(&self.seen).filter(|(_, seen)| seen.is_none());
+                let Some((segment, _)) = missing.next() else { return Ok(self.keys) };
+                Err(PieceError::Missing { segment, missing: 1 + missing.count() as u64 })
+            }
+        }
+    }
+}

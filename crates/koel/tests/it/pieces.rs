@@ -1,0 +1,93 @@
+//! Filters built in pieces, at the size that has several segments, and the messages of
+//! docs/FORMAT.md. `filter/pieces/tests.rs` has the properties, in small segments.
+
+use koel::{CuckooFilter, FilterView, KeyHasher, PiecePlan, Prefer};
+use testkit::keys::{address, hashes};
+
+const FORMAT: &str = include_str!("../../../../docs/FORMAT.md");
+
+/// Enough keys for several segments.
+const KEYS: u64 = 3_100_000;
+
+/// At full capacity, with the sizes that users get.
+#[test]
+fn pieces_of_a_large_filter_give_the_filter_of_all_keys() {
+    let keys: Vec<u64> = hashes(1, KEYS).collect();
+    for prefer in [Prefer::Small, Prefer::Fast] {
+        let builder = CuckooFilter::builder(KEYS, 0.001).prefer(prefer);
+        let plan = builder.pieces().unwrap();
+        assert!(plan.segments() > 2 && plan.capacity() == KEYS);
+        let pieces = plan.build_all(&keys).unwrap();
+        let filter = plan.join(pieces.iter().rev(), Some(KEYS)).unwrap();
+        filter.verify().unwrap();
+        assert_eq!(filter.segments(), plan.segments());
+        let whole = builder.build_from(&keys).unwrap();
+        assert_eq!(filter.len(), whole.len());
+        assert_eq!(filter.false_positive_rate(), whole.false_positive_rate());
+        assert_eq!(filter.size_in_bytes(), whole.size_in_bytes());
+        let mut found = vec![false; keys.len()];
+        filter.contains_many(&keys, &mut found);
+        assert!(found.iter().all(|&is_in| is_in));
+    }
+}
+
+/// A plan is made on each machine, so it must come out alike, and be told apart from others.
+#[test]
+fn the_digest_of_a_plan_is_that_of_the_page() {
+    let builder = CuckooFilter::builder(KEYS, 0.001).counter_limit(77);
+    let secret = builder.clone().sip_key([3; 16]);
+    for (builder, unique, flags, hash) in
+        [(builder, false, 0, [0; 16]), (secret.growable().trust_hashes(), true, 15, [3; 16])]
+    {
+        let plan = builder.pieces().unwrap();
+        let plan = if unique { plan.unique() } else { plan };
+        let image = builder.build().unwrap().to_bytes();
+        let mut settings = image[64..80].to_vec();
+        settings.extend_from_slice(&77_u64.to_le_bytes());
+        settings.extend_from_slice(&image[20..24]);
+        settings.extend_from_slice(&[image[18], image[13], image[15], flags]);
+        settings.extend_from_slice(&image[48..64]);
+        settings.extend_from_slice(&image[136..152]);
+        assert_eq!(settings.len(), 64);
+        assert!(flags == 0 || image[48..64] == hash);
+        let digest = address(KeyHasher::Xxh3 { seed: 0 }.hash(&settings));
+        let part = plan.split(&[1_u64]).unwrap().swap_remove(0).into_bytes();
+        assert_eq!(part[16..24], digest.to_le_bytes());
+    }
+}
+
+fn example() -> PiecePlan {
+    CuckooFilter::builder(1, 0.03).seed(42).pieces().unwrap()
+}
+
+fn dump(bytes: &[u8]) -> String {
+    let hex =
+        |line: &[u8]| line.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
+    bytes.chunks(24).map(|line| hex(line) + "\n").collect()
+}
+
+#[test]
+fn the_part_and_the_piece_of_the_format_are_these() {
+    let plan = example();
+    let parts = plan.split(&["example.org", "twice", "twice"]).unwrap();
+    let piece = plan.build(0, &parts).unwrap();
+    let (frame, image) = piece.as_ref().split_at(48);
+    let dumps = dump(parts[0].as_ref()) + &dump(&frame[..40]);
+    assert!(FORMAT.contains(&dumps), "{dumps}");
+    let segment = FilterView::open(image).unwrap();
+    assert_eq!((segment.len(), segment.count("twice")), (3, 2));
+    assert_eq!(segment.capacity(), 6);
+    assert_eq!(plan.join([&piece], None).unwrap().capacity(), 1);
+}
+
+#[test]
+fn addresses_are_those_of_the_format() {
+    let plan = CuckooFilter::builder(KEYS, 0.001).pieces().unwrap();
+    for key in ["", "a", "example.org"] {
+        let address = address(plan.hasher().hash(key));
+        assert_eq!(plan.address(key), address);
+        assert_eq!(plan.segment_of(key), address >> 62);
+        assert_eq!(plan.segment_of(&plan.hasher().hash(key)), address >> 62);
+    }
+    assert_eq!((example().segments(), example().segment_of("a")), (1, 0));
+}
