@@ -50,7 +50,7 @@ impl ExpiringFilter {
         let window = self.window();
         let age = self.body.clock().age_for(ttl);
         let age = age.ok_or(InsertError::TimeToLive { ttl, window })?;
-        Ok(self.body.insert_stamped::<false>(address, age)?)
+        Ok(self.insert_aged(address, age)?)
     }
 
     /// Removes `key`. False, and nothing changed, if it was not within the window. True does not
@@ -158,7 +158,13 @@ impl ExpiringFilter {
         if !clock.is_live(age) {
             return Ok(!self.contains(key));
         }
-        let address = self.body.address(key);
+        self.insert_aged(self.body.address(key), age)
+    }
+
+    /// Adds a key at this age. Not inlined, so that [`insert`](Self::insert) is the only caller of
+    /// what is inlined there.
+    #[inline(never)]
+    fn insert_aged(&mut self, address: u64, age: u64) -> Result<bool, FullError> {
         self.body.insert_stamped::<false>(address, age)
     }
 
