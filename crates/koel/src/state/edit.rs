@@ -87,7 +87,7 @@ impl Body<Buffer, Counters> {
             }
         };
         let is_in = state.exact.copies(address).is_some_and(|copies| copies > 0);
-        if !is_in && !(has_room && stashed < MOST) {
+        if !(is_in || has_room && stashed < MOST) {
             return Err(state.out_of_slots());
         }
         self.state.len = state.len.checked_add(copies).ok_or(FullError::Overflow)?;

@@ -1,8 +1,6 @@
 //! The work and the memory of one insert, whatever the keys: honest ones, and such as somebody
 //! chose for one pair of buckets.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use koel::{
     Builder, CountingFilter, CuckooFilter, ExpiringFilter, FilterView, FullError, Merge, Prefer,
     WhenFull,
@@ -274,117 +272,6 @@ fn chosen_keys_of_an_expiring_filter_cost_one_step_each_and_nothing_is_forgotten
         assert!(keys::hashes(1, 3000).chain(taken).all(|hash| filter.contains(&at(hash))));
         assert_eq!(filter.verify(), Ok(()));
     }
-}
-
-/// Every operation on filters with corrections, beside an exact multiset of the keys that are in and
-/// the set of those that were refuted since.
-#[test]
-fn no_member_is_lost_and_no_refuted_key_is_reported_whatever_happens() {
-    for seed in 0..60 {
-        let prefer = if seed % 2 == 0 { Prefer::Small } else { Prefer::Fast };
-        let builder = CuckooFilter::builder(100, 0.03).prefer(prefer).seed(seed);
-        let builder = if seed % 3 == 0 { builder } else { builder.growable() };
-        let (mut filter, mut other) = (builder.build().unwrap(), builder.build().unwrap());
-        let (mut held, mut others) = (BTreeMap::new(), BTreeMap::new());
-        let (mut absent, mut others_absent) = (BTreeSet::new(), BTreeSet::new());
-        let mut random = keys::hashes(seed, 1200);
-        while let Some(number) = random.next() {
-            let key = number >> 8 & 0x3ff;
-            let is_in = held.contains_key(&key);
-            match number % 64 {
-                0..24 if filter.insert(&key).is_ok() => {
-                    *held.entry(key).or_insert(0_u64) += 1;
-                    absent.remove(&key);
-                }
-                24..34 if is_in => {
-                    assert!(filter.remove(&key));
-                    let left = held.get_mut(&key).unwrap();
-                    *left -= 1;
-                    held.retain(|_, copies| *copies > 0);
-                }
-                34..50 if !is_in => {
-                    let was_there = filter.contains(&key);
-                    assert_eq!(filter.refute(&key), Ok(was_there));
-                    if was_there {
-                        absent.insert(key);
-                        assert!(!filter.remove(&key) && filter.count(&key) == 0);
-                        assert_eq!(filter.refute(&key), Ok(false));
-                    }
-                }
-                50..54 => filter.shrink_to_fit(),
-                54..58 => filter = CuckooFilter::from_bytes(&filter.to_bytes()).unwrap(),
-                58 => {
-                    (filter, other) = (other, filter);
-                    (held, others) = (others, held);
-                    (absent, others_absent) = (others_absent, absent);
-                }
-                59 => {
-                    let (ours, theirs) = (filter.clone(), other.clone());
-                    if filter.merge(&other, Merge::Sum).is_ok() {
-                        for (&key, copies) in &others {
-                            *held.entry(key).or_insert(0) += copies;
-                        }
-                        absent.retain(|key| !theirs.contains(key));
-                        absent.extend(others_absent.iter().filter(|key| !ours.contains(*key)));
-                    } else {
-                        assert!(filter == ours);
-                    }
-                }
-                60..62 => {
-                    let keys: Vec<u64> = (key..key + 10).collect();
-                    let before = filter.len();
-                    let result = filter.insert_many(&keys);
-                    let done = filter.len() - before;
-                    assert!(result.is_ok() == (done == 10));
-                    for key in keys.into_iter().take(usize::try_from(done).unwrap()) {
-                        *held.entry(key).or_insert(0) += 1;
-                        absent.remove(&key);
-                    }
-                }
-                _ => {}
-            }
-            assert!(held.iter().all(|(key, &copies)| filter.count(key) >= copies), "{seed}");
-            assert!(held.keys().all(|key| filter.contains(key)), "{seed}");
-            assert!(!absent.iter().any(|key| filter.contains(key)), "{seed}");
-            assert_eq!(filter.corrections(), absent.len() as u64, "{seed}");
-        }
-        let keys: Vec<u64> = (0..1024).collect();
-        let mut found = vec![false; keys.len()];
-        filter.contains_many(&keys, &mut found);
-        assert!(keys.iter().zip(found).all(|(key, found)| found == filter.contains(key)));
-        assert_eq!(filter.verify(), Ok(()));
-        assert_eq!(audit(&filter.to_bytes()), Ok(()));
-    }
-}
-
-#[test]
-fn a_million_allowed_keys_need_as_many_corrections_as_are_reported() {
-    let mut filter = CuckooFilter::builder(100_000, 0.001).build().unwrap();
-    (0..100_000_u64).for_each(|key| filter.insert(&key).unwrap());
-    let size = filter.size_in_bytes();
-    let allowed = 100_000..1_100_000_u64;
-    let reported = allowed.clone().filter(|key| filter.contains(key)).count() as u64;
-    let refuted = allowed.clone().filter(|key| filter.refute(key).unwrap()).count() as u64;
-    assert_eq!((refuted, filter.corrections()), (reported, reported));
-    assert!((800..1200).contains(&refuted));
-    assert_eq!(filter.size_in_bytes(), size + 8 * filter.corrections() as usize);
-    assert!(!allowed.clone().any(|key| filter.contains(&key)));
-    assert!((0..100_000_u64).all(|key| filter.contains(&key)));
-}
-
-#[test]
-fn corrections_end_at_the_number_of_slots() {
-    let mut filter = CuckooFilter::builder(1, 0.03).build().unwrap();
-    filter.insert(&0_u64).unwrap();
-    let slots = filter.slots();
-    let wrong: Vec<u64> =
-        (1_u64..).filter(|key| filter.contains(key)).take(slots as usize + 1).collect();
-    let (last, first) = wrong.split_last().unwrap();
-    assert!(first.iter().all(|key| filter.refute(key) == Ok(true)));
-    let before = filter.to_bytes();
-    assert_eq!(filter.refute(last), Err(FullError::Corrections { limit: slots }));
-    assert_eq!(filter.to_bytes(), before);
-    assert!(filter.contains(&0_u64) && filter.contains(last));
 }
 
 /// Copies that come from two growable filters of one shape: the union grows, whatever the counts.

@@ -8,6 +8,7 @@ mod compare;
 #[cfg(feature = "std")]
 mod concurrent;
 mod copies;
+mod corrections;
 mod counting;
 mod damage;
 mod equality;

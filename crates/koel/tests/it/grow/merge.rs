@@ -60,7 +60,10 @@ fn growable_filters_grow_when_their_union_does_not_fit() {
 #[test]
 fn rates_of_grown_filters_add_up() {
     let union_of = |builder: Builder<CuckooFilter>| {
-        let parts = (0..16).map(|part| filled(&builder, [part * 3000..(part + 1) * 3000]));
+        let parts = (0..16).map(|part| {
+            let keys = part * 3000..(part + 1) * 3000;
+            filled(&builder, [keys])
+        });
         let mut parts = parts.collect::<Vec<_>>().into_iter();
         let mut union = parts.next().unwrap();
         let mut sum = union.false_positive_rate();

@@ -1,0 +1,148 @@
+//! Corrections: a key that was refuted is not reported, and no member is lost.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use koel::{CuckooFilter, FullError, Merge, Prefer};
+use testkit::audit::audit;
+use testkit::keys;
+
+/// A filter, the exact multiset of the keys that are in, and the keys that were refuted since they
+/// were in.
+struct Refuted {
+    filter: CuckooFilter,
+    held: BTreeMap<u64, u64>,
+    absent: BTreeSet<u64>,
+}
+
+impl Refuted {
+    fn new(filter: CuckooFilter) -> Self {
+        Self { filter, held: BTreeMap::new(), absent: BTreeSet::new() }
+    }
+
+    /// Makes an operation that the number chooses, mostly with the key that it names.
+    fn step(&mut self, number: u64, other: &mut Self) {
+        let key = number >> 8 & 0x3ff;
+        match number % 64 {
+            0..24 => self.insert(key),
+            24..34 => self.remove(key),
+            34..50 => self.refute(key),
+            50..54 => self.filter.shrink_to_fit(),
+            54..58 => {
+                self.filter = CuckooFilter::from_bytes(&self.filter.to_bytes()).unwrap();
+            }
+            58 => std::mem::swap(self, other),
+            59 => self.merge(other),
+            60..62 => self.insert_many(key),
+            _ => {}
+        }
+    }
+
+    fn hold(&mut self, key: u64, copies: u64) {
+        *self.held.entry(key).or_insert(0) += copies;
+        self.absent.remove(&key);
+    }
+
+    fn insert(&mut self, key: u64) {
+        if self.filter.insert(&key).is_ok() {
+            self.hold(key, 1);
+        }
+    }
+
+    fn insert_many(&mut self, first: u64) {
+        let (keys, before): (Vec<u64>, u64) = ((first..first + 10).collect(), self.filter.len());
+        let result = self.filter.insert_many(&keys);
+        let done = self.filter.len() - before;
+        assert!(result.is_ok() == (done == 10));
+        (first..first + done).for_each(|key| self.hold(key, 1));
+    }
+
+    fn remove(&mut self, key: u64) {
+        let Some(copies) = self.held.get_mut(&key) else { return };
+        *copies -= 1;
+        self.held.retain(|_, copies| *copies > 0);
+        assert!(self.filter.remove(&key));
+    }
+
+    fn refute(&mut self, key: u64) {
+        if self.held.contains_key(&key) {
+            return;
+        }
+        let was_reported = self.filter.contains(&key);
+        assert_eq!(self.filter.refute(&key), Ok(was_reported));
+        if was_reported {
+            self.absent.insert(key);
+            assert!(!self.filter.remove(&key) && self.filter.count(&key) == 0);
+            assert_eq!(self.filter.refute(&key), Ok(false));
+        }
+    }
+
+    /// A correction stays if the other filter does not report its key.
+    fn merge(&mut self, other: &Self) {
+        let ours = self.filter.clone();
+        if self.filter.merge(&other.filter, Merge::Sum).is_err() {
+            assert!(self.filter == ours);
+            return;
+        }
+        other.held.iter().for_each(|(&key, copies)| self.hold(key, *copies));
+        self.absent.retain(|key| !other.filter.contains(key));
+        self.absent.extend(other.absent.iter().filter(|key| !ours.contains(*key)));
+    }
+
+    fn check(&self) {
+        let Self { filter, held, absent } = self;
+        assert!(held.iter().all(|(key, &copies)| filter.count(key) >= copies));
+        assert!(held.keys().all(|key| filter.contains(key)));
+        assert!(!absent.iter().any(|key| filter.contains(key)));
+        assert_eq!(filter.corrections(), absent.len() as u64);
+    }
+}
+
+#[test]
+fn no_member_is_lost_and_no_refuted_key_is_reported_whatever_happens() {
+    for seed in 0..60 {
+        let prefer = if seed % 2 == 0 { Prefer::Small } else { Prefer::Fast };
+        let builder = CuckooFilter::builder(100, 0.03).prefer(prefer).seed(seed);
+        let builder = if seed % 3 == 0 { builder } else { builder.growable() };
+        let [mut one, mut other] = [0; 2].map(|_| Refuted::new(builder.build().unwrap()));
+        for number in keys::hashes(seed, 1200) {
+            one.step(number, &mut other);
+            one.check();
+        }
+        let (filter, keys): (_, Vec<u64>) = (one.filter, (0..1024).collect());
+        let mut found = vec![false; keys.len()];
+        filter.contains_many(&keys, &mut found);
+        assert!(keys.iter().zip(found).all(|(key, found)| found == filter.contains(key)));
+        assert_eq!(filter.verify(), Ok(()));
+        assert_eq!(audit(&filter.to_bytes()), Ok(()));
+    }
+}
+
+#[test]
+fn a_million_allowed_keys_need_as_many_corrections_as_are_reported() {
+    let mut filter = CuckooFilter::builder(100_000, 0.001).build().unwrap();
+    (0..100_000_u64).for_each(|key| filter.insert(&key).unwrap());
+    let size = filter.size_in_bytes();
+    let allowed = 100_000..1_100_000_u64;
+    let reported = allowed.clone().filter(|key| filter.contains(key)).count();
+    let refuted = allowed.clone().filter(|key| filter.refute(key).unwrap()).count();
+    assert_eq!((refuted, filter.corrections()), (reported, reported as u64));
+    assert!((800..1200).contains(&refuted));
+    assert_eq!(filter.size_in_bytes(), size + 8 * refuted);
+    assert!(!allowed.clone().any(|key| filter.contains(&key)));
+    assert!((0..100_000_u64).all(|key| filter.contains(&key)));
+}
+
+#[test]
+fn corrections_end_at_the_number_of_slots() {
+    let mut filter = CuckooFilter::builder(1, 0.03).build().unwrap();
+    filter.insert(&0_u64).unwrap();
+    let slots = filter.slots();
+    let mut wrong = (1_u64..).filter(|key| filter.contains(key));
+    let first: Vec<u64> = (0..slots).filter_map(|_| wrong.next()).collect();
+    let last = wrong.next().unwrap();
+    assert!(first.iter().all(|key| filter.refute(key) == Ok(true)));
+    let before = filter.to_bytes();
+    assert_eq!(filter.refute(&last), Err(FullError::Corrections { limit: slots }));
+    assert_eq!(filter.to_bytes(), before);
+    assert!(filter.contains(&0_u64) && filter.contains(&last));
+}
