@@ -60,8 +60,8 @@ fn growable_filters_grow_when_their_union_does_not_fit() {
 #[test]
 fn rates_of_grown_filters_add_up() {
     let union_of = |builder: Builder<CuckooFilter>| {
-        let parts = (0..16).map(|part| filled(&builder, [part * 3000..(part + 1) * 3000]));
-        let mut parts = parts.collect::<Vec<_>>().into_iter();
+        let ranges = (0..16).map(|part| part * 3000..(part + 1) * 3000);
+        let mut parts = ranges.map(|range| filled(&builder, [range]));
         let mut union = parts.next().unwrap();
         let mut sum = union.false_positive_rate();
         for part in parts {
