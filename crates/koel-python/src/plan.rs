@@ -11,12 +11,13 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyTuple, PyType};
 
+use crate::answer::Shape;
 use crate::batch::{Batch, Chunk};
 use crate::error::{Full, IntoException, OrRaise, of_file, reserve};
 use crate::file::bytes_of;
 use crate::filter::CuckooFilter;
 use crate::key::{Hashing, Width};
-use crate::settings::{Settings, prefer};
+use crate::settings::{Settings, Whole, prefer};
 use crate::source;
 
 /// Keys that are split at once.
@@ -81,21 +82,22 @@ impl FilterPlan {
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn new(
         py: Python<'_>,
-        capacity: u64,
+        capacity: Whole,
         error_rate: f64,
         multi: bool,
         grow: bool,
         prefer: &str,
-        seed: Option<u64>,
+        seed: Option<Whole>,
         secret: Option<PyBackedBytes>,
     ) -> PyResult<Self> {
         let copied = secret.as_ref().map(|secret| PyBytes::new(py, secret).into());
         let settings = Settings { capacity, grow, grow_from: None, seed, secret: copied };
-        let builder = settings.hashing(koel::CuckooFilter::builder(capacity, error_rate))?;
+        let builder = settings.hashing(koel::CuckooFilter::builder(capacity.0, error_rate))?;
         let builder = builder.prefer(self::prefer(prefer)?);
         let builder = if grow { builder.growable() } else { builder };
         let plan = builder.pieces().or_raise()?;
         let plan = if multi { plan } else { plan.unique() };
+        let seed = seed.map(|Whole(seed)| seed);
         let arguments = Arguments { multi, grow, prefer: prefer.to_owned(), seed, secret };
         Ok(Self { plan, hashing: Hashing::new(plan.hasher()), error_rate, arguments })
     }
@@ -129,7 +131,7 @@ impl FilterPlan {
                 }
             })
         };
-        source::read(&mut Batch { hashing, work: &mut work }, keys)?;
+        source::read(&mut Batch { hashing, work: &mut work }, keys, &mut Shape::flat())?;
         let py = keys.py();
         py.detach(|| self.split_into(&mut parts, &mut hashes))?;
         Ok(parts.iter().map(|part| (part.segment(), PyBytes::new(py, part.as_ref()))).collect())

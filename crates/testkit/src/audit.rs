@@ -35,7 +35,8 @@ pub fn audit(image: &[u8]) -> Result<(), &'static str> {
     let table_bytes = buckets_end.div_ceil(64) * 8 + 16;
     let counters = header.number(96, 8);
     let [stashed, corrections] = [header.number(144, 4), header.number(148, 4)];
-    let length = table_bytes + u128::from(counters + stashed) * 16 + u128::from(corrections) * 8;
+    let records = (u128::from(counters) + u128::from(stashed)) * 16;
+    let length = table_bytes + records + u128::from(corrections) * 8;
     require(length == body.len() as u128, "length")?;
     let (table, rest) = body.split_at(usize::try_from(table_bytes).expect("within the body"));
     let records_end = usize::try_from(counters * 16).expect("within the body");
