@@ -84,7 +84,7 @@ pub(crate) struct Args {
     #[arg(long)]
     unique: bool,
 
-    /// Take about this much memory, such as 512M; build a larger filter through temporary files
+    /// Take about this much memory, such as 512M: a larger filter goes through files
     #[arg(long, value_name = "SIZE", value_parser = quantity::parse_size, conflicts_with = "grow")]
     memory: Option<u64>,
 

@@ -40,9 +40,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     // The buckets of a damaged table may hold invalid codes.
     let occupancy = verdict.is_ok().then(|| filter.occupancy());
     let report = if args.json {
-        output::json(&json_report(&filter, file.bytes(), occupancy))
+        output::json(&json_report(&filter, occupancy))
     } else {
-        text_report(args, &filter, file.bytes(), occupancy)
+        text_report(args, &filter, occupancy)
     };
     // Damage is an error even if the reader closed the pipe.
     let printed = output::print(&report);
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     printed.map(|()| Outcome::Done)
 }
 
-fn json_report(filter: &FilterView<'_>, bytes: &[u8], occupancy: Option<[u64; 5]>) -> Value {
+fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
     json!({
         "keys": filter.len(),
         "distinct_estimate": filter.distinct_estimate(),
@@ -61,7 +61,6 @@ fn json_report(filter: &FilterView<'_>, bytes: &[u8], occupancy: Option<[u64; 5]
         "fpr_requested": filter.requested_false_positive_rate(),
         "fpr_expected": filter.false_positive_rate(),
         "url_fpr_of_3_labels": url_rate(filter),
-        "fpr_of_removed_keys": removed_rate(filter, bytes),
         "layout": filter.layout().to_string(),
         "hash": filter.hasher().to_string(),
         "trusts_hashes": filter.trusts_hashes(),
@@ -97,29 +96,6 @@ fn url_rate(filter: &FilterView<'_>) -> Option<f64> {
     (recipe.format != Format::Lines).then_some(rate)
 }
 
-/// The rate at which a key is still found after its removal, if it was one of the first of a filter
-/// that has grown.
-///
-/// An entry loses a bit at each split of its bucket, so a later key matches an early one more often
-/// than an absent one. Either of two equal entries may be removed, so the other still answers for
-/// both. The fields are those of the header (docs/FORMAT.md): 20 and 18 the buckets at first, 24
-/// level, 25 marked, 26 fraction bits at first, 32 split buckets.
-fn removed_rate(filter: &FilterView<'_>, image: &[u8]) -> Option<f64> {
-    let byte = |at: usize| image.get(at).copied().map(u32::from);
-    let (level, first_bits) = (byte(24)?, byte(26)?);
-    let split = u64::from_le_bytes(*image.get(32..)?.first_chunk()?);
-    let base = u32::from_le_bytes(*image.get(20..)?.first_chunk()?);
-    if byte(25)? == 0 || level > 60 {
-        return None;
-    }
-    let whole = f64::from(base) * f64::from(byte(18)?).exp2() * f64::from(level).exp2();
-    let share = split as f64 / whole;
-    let core_bits = 6;
-    let bits = f64::from(first_bits + core_bits) - f64::from(level);
-    let entries = 8.0 * filter.load_factor();
-    Some((entries * (1.0 + share) * (-bits).exp2()).min(1.0))
-}
-
 /// The hash function, and whether ready hashes are taken as they are.
 fn hash(filter: &FilterView<'_>) -> String {
     let route = if filter.trusts_hashes() { ", ready hashes trusted" } else { "" };
@@ -135,12 +111,7 @@ fn line_options(filter: &FilterView<'_>) -> String {
     }
 }
 
-fn text_report(
-    args: &Args,
-    filter: &FilterView<'_>,
-    image: &[u8],
-    occupancy: Option<[u64; 5]>,
-) -> String {
+fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> String {
     let limit = counter_limit(filter);
     let mut rows = vec![
         ("file", args.filter.display().to_string()),
@@ -188,10 +159,6 @@ fn text_report(
     if let Some(rate) = url_rate(filter) {
         let of_urls = format!("{} for a host of three names", quantity::rate(rate));
         rows.insert(6, ("  of URLs", of_urls));
-    }
-    if let Some(rate) = removed_rate(filter, image) {
-        let of_removed = format!("up to {}: early keys have fewer bits", quantity::rate(rate));
-        rows.insert(6, ("  of removed keys", of_removed));
     }
     output::table(&rows) + &occupancy.map(histogram).unwrap_or_default()
 }

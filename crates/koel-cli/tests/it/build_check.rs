@@ -199,25 +199,17 @@ fn a_closed_pipe_ends_the_command_without_a_message() {
     }
 }
 
-/// Early keys of a filter that has grown are stored with fewer bits than those that info's rate is
-/// about.
+/// Also the first keys of a filter that has grown, which later keys match most often.
 #[test]
-fn the_rate_of_removed_keys_is_stated() {
+fn removed_keys_are_found_again_at_the_stated_rate() {
     let shell = Shell::new();
     let all = keys("key", 200_000);
     shell.write("first", lines(&all[..1000]));
     shell.build("set", &all, "--grow");
-    assert!(shell.ok("info set").text().contains("of removed keys"));
     shell.ok("remove set first");
-    let info = shell.ok("info --json set").json();
-    let stated = info["fpr_of_removed_keys"].as_f64().unwrap();
-    assert!(stated > 5.0 * info["fpr_expected"].as_f64().unwrap(), "{info}");
+    let stated = shell.ok("info --json set").json()["fpr_expected"].as_f64().unwrap();
     let found: f64 = shell.run("check -c set first").text().trim().parse().unwrap();
-    assert!(found <= 1000.0 * stated + 4.0 * (1000.0 * stated).sqrt(), "{found}, stated {stated}");
-    assert!(found >= 300.0 * stated, "{found}, stated {stated}");
-    // All keys of a fixed filter have equally many bits.
-    shell.build("fixed", &all[..1000], "");
-    assert!(shell.ok("info --json fixed").json()["fpr_of_removed_keys"].is_null());
+    assert!(found <= 1000.0 * stated + 4.0 * (1000.0 * stated).sqrt() + 1.0, "{found}, {stated}");
 }
 
 #[test]

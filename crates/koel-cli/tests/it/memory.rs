@@ -56,7 +56,7 @@ fn copies_pipes_and_options_give_the_answers_of_a_build_in_memory() {
     shell.write("list", lines(&list));
     shell.write("key", "00112233445566778899aabbccddeeff\n");
     for options in
-        ["", "--unique", "--keys 5M", "--secret key --prefer fast", "--unique --fpr 1e-7"]
+        ["", "--unique", "--keys 5M", "--secret=key --prefer fast", "--unique --fpr 1e-7"]
     {
         shell.ok(&format!("build list -o plain {options}"));
         let words = format!("build - -o bounded --memory 100M {options}");

@@ -47,8 +47,8 @@ fn the_digest_of_a_plan_is_that_of_the_page() {
         settings.extend_from_slice(&image[20..24]);
         settings.extend_from_slice(&[image[18], image[13], image[15], flags]);
         settings.extend_from_slice(&image[48..64]);
-        settings.extend_from_slice(&image[136..152]);
-        assert_eq!(settings.len(), 64);
+        settings.extend_from_slice(&image[136..144]);
+        assert_eq!(settings.len(), 56);
         assert!(flags == 0 || image[48..64] == hash);
         let digest = address(KeyHasher::Xxh3 { seed: 0 }.hash(&settings));
         let part = plan.split(&[1_u64]).unwrap().swap_remove(0).into_bytes();
