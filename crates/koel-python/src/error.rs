@@ -113,6 +113,9 @@ pub(crate) fn of_file(error: FileError, path: &Path) -> PyErr {
         FileError::Image { error: ImageError::NoMemory, .. } => {
             ImageError::NoMemory.into_exception()
         }
+        FileError::Image { path: None, error } => {
+            PyValueError::new_err(format!("{}: {error}", path.display()))
+        }
         error => PyValueError::new_err(error.to_string()),
     }
 }

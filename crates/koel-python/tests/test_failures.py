@@ -216,7 +216,7 @@ CTRL_C = """
 import os, signal, threading, time
 import numpy as np, koel
 n = 3_000_000
-a, b = koel.CuckooFilter(n), koel.CuckooFilter(n)
+a, b = koel.CuckooFilter(2 * n), koel.CuckooFilter(2 * n)
 a.update(np.arange(n), multi=True)
 b.update(np.arange(n // 2, n + n // 2), multi=True)
 g = koel.CuckooFilter(1000, grow=True)
@@ -227,7 +227,7 @@ work = {
 }[WHAT]
 before = a.to_bytes()
 def interrupt():
-    time.sleep(0.05)
+    time.sleep(0.02)
     os.kill(os.getpid(), signal.SIGINT)
 threads = lambda: len(os.listdir("/proc/self/task"))
 quiet = threads()

@@ -84,7 +84,7 @@ pub(crate) struct Args {
     #[arg(long)]
     unique: bool,
 
-    /// Take about this much memory, such as 512M: a larger filter goes through files
+    /// Take about this much memory (such as 512M), with temporary files if needed
     #[arg(long, value_name = "SIZE", value_parser = quantity::parse_size, conflicts_with = "grow")]
     memory: Option<u64>,
 
