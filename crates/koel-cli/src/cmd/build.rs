@@ -46,8 +46,8 @@ With --grow, the filter takes any number of further keys (koel add), but is 1.5 
 Without --keys, it then keeps its false-positive rate up to a billion distinct keys.
 A filter cannot grow if --fpr is below about 1e-7.
 
-With --memory, a filter that is larger than that is built segment by segment through unnamed files in
-TMPDIR: 8 bytes per key, and the size of the filter. It answers as one that is built in memory.
+With --memory, a larger filter is built segment by segment through unnamed files in TMPDIR:
+8 bytes per key, and the size of the filter. It answers as one that is built in memory.
 
 The options of lines are stored in the filter and hold for all later inputs: how a list is read
 (--format, --field, --csv, --delimiter), unless it is said anew for an input, and how a key is made
