@@ -11,7 +11,7 @@ use crate::table::blocks::{Hashed, Hashes, contains_each, each_address};
 
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// The address of `key`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn address<K: Key + ?Sized>(&self, key: &K) -> u64 {
         self.state.profile.route.address(key)
     }

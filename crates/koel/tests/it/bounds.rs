@@ -90,24 +90,21 @@ fn filters(prefer: Prefer) -> Vec<CuckooFilter> {
     ]
 }
 
-/// Addresses of keys that no eviction helps: for one pair of buckets, for a few buckets whose other
+/// Addresses of keys that no eviction helps: for one pair of buckets, for three buckets whose other
 /// buckets are among them, and for one pair that stays one through five doublings.
 fn chosen(filter: &CuckooFilter) -> [Vec<u64>; 3] {
     let addressing = Addressing::of(&filter.to_bytes());
     let pair = keys::sharing_pair(&addressing, keys::splitmix64(7)).take(60).collect();
-    let region: Vec<u64> = (0..3).map(|i| (addressing.buckets() / 2 + 7 * i) / 2).collect();
-    let fraction_bits = addressing.fraction_bits();
-    let inside = |&(bucket, core): &(u64, u64)| {
-        region.contains(&addressing.other(bucket, core << fraction_bits))
-    };
-    let buckets = region.iter().flat_map(|&bucket| (1..64).map(move |core| (bucket, core)));
-    let closed = buckets.filter(inside).flat_map(|(bucket, core)| {
-        (0..1 << fraction_bits)
+    // Entries of the first kind move between two buckets, those of the second to one more.
+    let (fraction_bits, first) = (addressing.fraction_bits(), addressing.buckets() / 2);
+    let second = addressing.other(first, 5 << fraction_bits);
+    let closed = [(first, 5), (second, 9)].into_iter().flat_map(|(bucket, core)| {
+        (0..1 << fraction_bits.min(5))
             .map(move |fraction| addressing.hash_of(bucket, core << fraction_bits | fraction))
     });
     let after_growth = keys::sharing_pair(&addressing, keys::splitmix64(7)).step_by(32);
     let after_growth = after_growth.flat_map(|hash| (0..16).map(move |i| hash + i));
-    [pair, closed.take(200).collect(), after_growth.take(60).collect()]
+    [pair, closed.collect(), after_growth.take(60).collect()]
 }
 
 #[test]

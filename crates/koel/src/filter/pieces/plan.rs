@@ -19,8 +19,8 @@ use crate::{CuckooFilter, Key, KeyHasher};
 ///
 /// Each machine makes the same plan from the same settings. It [splits](Self::split) the keys that
 /// it has, and sends each [`Part`] to the machine that [builds](Self::build) its segment. The
-/// pieces are [joined](Self::join), or [saved](Self::save) as a file in constant memory. The bytes
-/// depend on the keys only.
+/// pieces are [joined](Self::join), or saved as a file in constant memory (`save`, with the feature
+/// `std`). The bytes depend on the keys only.
 ///
 /// ```
 /// let plan = koel::CuckooFilter::builder(3_000_000, 0.001).pieces()?;
