@@ -129,7 +129,8 @@ fn wrong_arguments(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// The error of `koel help BUILD`, which suggests nothing, in the words of `koel BUILD`, which does.
+/// The error of `koel help BUILD`, which suggests nothing, in the words of `koel BUILD`, which
+/// does.
 fn suggested(error: clap::Error) -> clap::Error {
     let mut words = std::env::args_os();
     let (program, verb) = (words.next(), words.next());

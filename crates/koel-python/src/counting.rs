@@ -106,8 +106,8 @@ impl CountingFilter {
     /// Counts each of many keys. Returns how many there were.
     ///
     /// Takes the keys, and `width`, as `contains_many` does. Skips missing keys (null). Raises
-    /// `koel.Full` at the first key that finds no room. Whatever it raises, the keys before that one
-    /// are counted: `done` of the exception says how many.
+    /// `koel.Full` at the first key that finds no room. Whatever it raises, the keys before that
+    /// one are counted: `done` of the exception says how many.
     ///
     ///     >>> import koel
     ///     >>> visits = koel.CountingFilter(1000)

@@ -148,8 +148,9 @@ impl CuckooFilter {
     /// Adds many keys, as `add` does for each in order. Returns how many were added.
     ///
     /// Takes the keys, and `width`, as `contains_many` does. Skips missing keys (null). Raises
-    /// `koel.Full` at the first key that finds no room. Whatever it raises, the keys before that one
-    /// are in: `done` of the exception says how many, and `answers` how many of them were added.
+    /// `koel.Full` at the first key that finds no room. Whatever it raises, the keys before that
+    /// one are in: `done` of the exception says how many, and `answers` how many of them were
+    /// added.
     ///
     ///     >>> import koel
     ///     >>> seen = koel.CuckooFilter(1000)

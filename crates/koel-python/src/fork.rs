@@ -2,8 +2,8 @@
 //!
 //! A child has only the thread that forked. A lock that another thread held would stay locked in it
 //! for ever, and what that lock protects would be half changed. So work that has a lock without the
-//! GIL prevents forks meanwhile, and a fork waits for it: a chunk of a batch takes some ms. New work
-//! waits for the fork, so that a fork comes about however busy the threads are.
+//! GIL prevents forks meanwhile, and a fork waits for it: a chunk of a batch takes some ms. New
+//! work waits for the fork, so that a fork comes about however busy the threads are.
 //!
 //! Atomics and short sleeps: a lock of the system would itself have to be unlocked in the child.
 

@@ -98,8 +98,8 @@ struct Progress<A> {
     shape: Shape,
 }
 
-/// Does the work for all keys, or until it fails. After each chunk, `take` gets the answers, and may
-/// remove them.
+/// Does the work for all keys, or until it fails. After each chunk, `take` gets the answers, and
+/// may remove them.
 fn run<A: Clone + Default>(
     keys: &Bound<'_, PyAny>,
     hashing: Hashing,

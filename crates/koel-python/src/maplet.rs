@@ -223,8 +223,8 @@ impl Maplet {
     /// array or a list of int.
     ///
     /// Raises ValueError for a value of too many bits, and then nothing has changed; `koel.Full` at
-    /// the first pair that finds no room. Whatever it raises, the pairs before that one are in: `done`
-    /// of the exception says how many.
+    /// the first pair that finds no room. Whatever it raises, the pairs before that one are in:
+    /// `done` of the exception says how many.
     ///
     ///     >>> import koel
     ///     >>> m = koel.Maplet(1000, value_bits=8)

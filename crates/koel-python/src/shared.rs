@@ -7,8 +7,8 @@
 //! **Two values are locked in the order of their addresses**, for reading too: a waiting writer
 //! stops new readers, so two readers in opposite orders could wait for each other.
 //!
-//! **No lock is held over a fork** (`fork.rs`): the child would wait for a thread that it has not. A
-//! short operation keeps the GIL, which a fork needs.
+//! **No lock is held over a fork** (`fork.rs`): the child would wait for a thread that it has not.
+//! A short operation keeps the GIL, which a fork needs.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 

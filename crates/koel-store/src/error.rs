@@ -61,8 +61,8 @@ pub enum Error {
         /// Its version.
         version: u32,
     },
-    /// An earlier write or sync failed, and it is not known what it left of the log. The store takes
-    /// no more writes until it is opened again.
+    /// An earlier write or sync failed, and it is not known what it left of the log. The store
+    /// takes no more writes until it is opened again.
     Poisoned {
         /// The failure.
         reason: String,

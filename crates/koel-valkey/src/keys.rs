@@ -81,7 +81,8 @@ pub trait Keys {
         if bytes > room { Err(Error::Room { bytes, room }) } else { Ok(()) }
     }
 
-    /// Refuses a new filter of so many bytes, if it is beyond what a key may take or the server has.
+    /// Refuses a new filter of so many bytes, if it is beyond what a key may take or the server
+    /// has.
     ///
     /// # Errors
     /// [`Error::Limit`] or [`Error::Room`].

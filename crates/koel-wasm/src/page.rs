@@ -17,8 +17,8 @@ const SEGMENT_BUCKETS: usize = 20;
 const CHECKSUMS: [usize; 2] = [176, 184];
 
 impl Host {
-    /// Builds an empty filter with this many buckets, which are fewer than the builder ever makes: a
-    /// picture of a real table has no room for more. Returns its handle.
+    /// Builds an empty filter with this many buckets, which are fewer than the builder ever makes:
+    /// a picture of a real table has no room for more. Returns its handle.
     ///
     /// # Errors
     /// If the library refuses the settings, or has fewer buckets for them.

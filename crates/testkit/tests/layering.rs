@@ -24,12 +24,14 @@ const CRATES: &[(&str, &[&str])] = &[
 
 /// Files with `unsafe` code.
 const UNSAFE_FILES: &[&str] = &[
+    "crates/koel-cli/src/closed.rs",
     "crates/koel-cli/src/filter_file.rs",
     "crates/koel-python/src/arrow.rs",
     "crates/koel-python/src/body.rs",
     "crates/koel-python/src/key.rs",
     "crates/koel-wasm/src/exports.rs",
     "crates/koel-valkey/src/server/api.rs",
+    "crates/koel-valkey/src/server/background.rs",
     "crates/koel-valkey/src/server/context.rs",
     "crates/koel-valkey/src/server/defrag.rs",
     "crates/koel-valkey/src/server/describe.rs",
@@ -49,8 +51,9 @@ const UNSAFE_FILES: &[&str] = &[
 
 /// The files of `koel` that use the standard library, behind the feature `std`: paths, locks, and
 /// files.
-const STD_FILES: [&str; 4] = [
+const STD_FILES: [&str; 5] = [
     "crates/koel/src/address/key/paths.rs",
+    "crates/koel/src/concurrent/convert.rs",
     "crates/koel/src/concurrent/sync.rs",
     "crates/koel/src/file/disk.rs",
     "crates/koel/src/file/pieces.rs",
@@ -67,6 +70,7 @@ const LONG_FILES: &[&str] = &[
     "crates/koel/tests/it/grow.rs",
     "crates/koel-cli/tests/it/lists.rs",
     "crates/koel-store/src/lsm/iter/range.rs",
+    "crates/koel-store/tests/it/tree.rs",
 ];
 
 /// A file: its path from the root of the repository, with slashes, and its text.

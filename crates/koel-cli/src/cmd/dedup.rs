@@ -5,8 +5,9 @@
 //! of its input (`room.rs`), which makes it two to three times as fast.
 //!
 //! No line is printed twice. A few new lines are dropped as false positives; their expected number
-//! is printed at the end. Below a rate of about 1e-7 a filter cannot grow, so the lines of files are
-//! counted first, and pipes need `--keys`. Cost: one hash and one insert per line. Memory: the filter.
+//! is printed at the end. Below a rate of about 1e-7 a filter cannot grow, so the lines of files
+//! are counted first, and pipes need `--keys`. Cost: one hash and one insert per line. Memory: the
+//! filter.
 //!
 //! With `--window`, lines are forgotten after a time (`window.rs`, `seen.rs`). `line_time.rs` finds
 //! the time in a line, and `state_file.rs` keeps what was seen across restarts.

@@ -41,7 +41,8 @@ use crate::shared::Shared;
 /// as present with a probability of at most `error_rate`.
 ///
 /// Time comes only from the caller, as an int or a float of any unit: `now=time.time()` for a
-/// window in seconds. A timedelta and a datetime count in seconds: `window=timedelta(minutes=10)`. An earlier time than before changes nothing; see `rebase`.
+/// window in seconds. A timedelta and a datetime count in seconds: `window=timedelta(minutes=10)`.
+/// An earlier time than before changes nothing; see `rebase`.
 ///
 /// Parameters
 /// ----------

@@ -54,8 +54,8 @@ impl Archive {
     ///
     /// # Errors
     /// * [`ArchiveError::Broken`] if a list or a folder is missing or damaged, and
-    ///   [`ArchiveError::Store`] if a version or the number of versions is. Nothing is dropped then,
-    ///   since it is not known what it names.
+    ///   [`ArchiveError::Store`] if a version or the number of versions is. Nothing is dropped
+    ///   then, since it is not known what it names.
     /// * Those of the store. If another record is damaged, everything else is dropped and compacted
     ///   first.
     pub fn collect(

@@ -163,8 +163,8 @@ impl<T> Log<T> {
     }
 
     /// Cuts off what a failed append has written after `at`, durably: otherwise records of later
-    /// writes could be followed by some of its own. Returns its error. If it cannot even be cut off,
-    /// it is not known whether the write is there.
+    /// writes could be followed by some of its own. Returns its error. If it cannot even be cut
+    /// off, it is not known whether the write is there.
     fn cut_off(&self, file: &Segment, at: u64, error: Error) -> Error {
         if file.truncate(at).is_err() {
             return self.poison.set(error).in_doubt();
@@ -198,7 +198,8 @@ impl<T> Log<T> {
     }
 
     /// Makes everything durable, and lets `store` write a manifest with exact ends. That it cannot
-    /// be written, as on a full disk, is no error: the next opening finds the ends as after a crash.
+    /// be written, as on a full disk, is no error: the next opening finds the ends as after a
+    /// crash.
     pub(crate) fn close(&self, store: impl FnOnce(&mut LogEnd<T>)) -> Result<(), Error> {
         if self.poison.is_read_only() {
             return Ok(());

@@ -1,9 +1,9 @@
 //! No write after one of which it is not known what it left.
 //!
-//! After a failed append that cannot be cut off, the end of the log is unknown (`log_end.rs`). After
-//! a failed sync so are the bytes before it: the system may have dropped them, and does not report that twice. A store that went on would
-//! acknowledge writes that follow a hole. So the first failure is stored, and every later write is
-//! refused with it; reads go on.
+//! After a failed append that cannot be cut off, the end of the log is unknown (`log_end.rs`).
+//! After a failed sync so are the bytes before it: the system may have dropped them, and does not
+//! report that twice. A store that went on would acknowledge writes that follow a hole. So the
+//! first failure is stored, and every later write is refused with it; reads go on.
 //!
 //! A write cut off by a panic in the caller's code is a failure too, and so is a panic in a thread
 //! of the store. A read-only store refuses writes in the same way from the start.

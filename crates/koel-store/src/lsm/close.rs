@@ -35,8 +35,8 @@ impl Store {
         Ok(())
     }
 
-    /// Flushes most of what is in memory, makes everything durable, and writes a manifest with exact
-    /// ends.
+    /// Flushes most of what is in memory, makes everything durable, and writes a manifest with
+    /// exact ends.
     pub(super) fn close(&self) -> Result<(), Error> {
         if self.log.poison.check().is_ok() {
             self.flush_to_close();

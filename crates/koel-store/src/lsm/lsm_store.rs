@@ -195,7 +195,8 @@ impl LsmStore {
     /// Applies a batch. After a crash the store has all of it or nothing, and so do reads.
     ///
     /// # Errors
-    /// [`Error::BatchTooLarge`] above [`LsmOptions::max_batch_bytes`]. Otherwise as [`put`](Self::put).
+    /// [`Error::BatchTooLarge`] above [`LsmOptions::max_batch_bytes`]. Otherwise as
+    /// [`put`](Self::put).
     pub fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
         self.store.write(batch, durability)
     }

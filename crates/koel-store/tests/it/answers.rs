@@ -1,5 +1,5 @@
-//! Both stores answer the same failures of the folder in the same way, and a full disk refuses writes
-//! for no longer than it is full.
+//! Both stores answer the same failures of the folder in the same way, and a full disk refuses
+//! writes for no longer than it is full.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! `FAULT key [SAVE]`: panics while the filter of the key is borrowed, or whenever a filter is saved
-//! from then on. Only with the feature `faults`, for the tests that a panic ends one command and not
-//! the server, and that no file without a filter is taken for a good one.
+//! `FAULT key [SAVE]`: panics while the filter of the key is borrowed, or whenever a filter is
+//! saved from then on. Only with the feature `faults`, for the tests that a panic ends one command
+//! and not the server, and that no file without a filter is taken for a good one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

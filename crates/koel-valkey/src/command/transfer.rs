@@ -2,8 +2,8 @@
 //!
 //! Iterator 0 asks for the header, which comes with iterator 1. Iterator `n` from 1 on asks for the
 //! chunk that begins at byte `n - 1` of the body, which comes with the iterator of the next one.
-//! LOADCHUNK gets each chunk with the iterator that came with it, in the same order. A chunk that is
-//! in already may come again.
+//! LOADCHUNK gets each chunk with the iterator that came with it, in the same order. A chunk that
+//! is in already may come again.
 
 use std::convert::Infallible;
 

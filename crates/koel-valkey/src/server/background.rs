@@ -5,9 +5,9 @@
 //!
 //! **Replication.** A server that has paused its writes ends when a module replicates anything: for
 //! `CLIENT PAUSE`, a planned failover, a shutdown that waits for replicas, or a slot that is handed
-//! over. So the thread waits until none is paused, and [`reply`] asks again, since a pause may begin
-//! between the two. It also asks whether the server may still be written and has the slot of the
-//! key. If not, the client gets an error, and nothing has changed.
+//! over. So the thread waits until none is paused, and [`reply`] asks again, since a pause may
+//! begin between the two. It also asks whether the server may still be written and has the slot of
+//! the key. If not, the client gets an error, and nothing has changed.
 //!
 //! Where a client cannot be blocked (transactions, scripts, replicas, files that are read), for
 //! small filters, and while another command is on the thread, a command is run as a whole.

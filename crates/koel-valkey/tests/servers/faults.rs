@@ -1,10 +1,10 @@
 //! A cluster of three primaries and three replicas, in which nodes are killed, paused and failed
 //! over and slots move, while clients add, delete and merge.
 //!
-//! **What must hold.** A command is acknowledged if it succeeds and a replica has it too (`WAIT 1`).
-//! Items whose addition was acknowledged are in, unless a deletion was sent. Items that were in a
-//! source when an acknowledged MERGE began are in its destination. In the end each primary and its
-//! replica are equal.
+//! **What must hold.** A command is acknowledged if it succeeds and a replica has it too (`WAIT
+//! 1`). Items whose addition was acknowledged are in, unless a deletion was sent. Items that were
+//! in a source when an acknowledged MERGE began are in its destination. In the end each primary and
+//! its replica are equal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};

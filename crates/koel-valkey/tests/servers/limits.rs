@@ -103,7 +103,8 @@ fn filters_have_the_secret_of_their_deployment() {
         load(&mut connection, "moved", &chunks);
         let refused = run(&mut connection, "CF.MERGE added moved").unwrap_err();
         assert!(refused.contains("differ in hash"), "{refused}");
-        // A replica that takes over goes on with the secret, and so does a server that is restarted.
+        // A replica that takes over goes on with the secret, and so does a server that is
+        // restarted.
         let mut promoted = replica.connect("resp2");
         ok(&mut promoted, "REPLICAOF NO ONE");
         ok(&mut promoted, "CF.ADD later y");

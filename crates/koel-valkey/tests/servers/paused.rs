@@ -1,7 +1,8 @@
 //! Commands on a thread that end while the server must replicate nothing, or has become another.
 //!
-//! A server ends at once if a module replicates while writes are paused. So each test lets a command
-//! of a large filter begin, changes the server meanwhile, and at last compares it with its replica.
+//! A server ends at once if a module replicates while writes are paused. So each test lets a
+//! command of a large filter begin, changes the server meanwhile, and at last compares it with its
+//! replica.
 
 use std::thread;
 use std::time::{Duration, Instant};

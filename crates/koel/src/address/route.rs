@@ -64,12 +64,15 @@ impl Route {
     // Always inlined: as a call, it takes 16 instructions more.
     #[inline(always)]
     pub(crate) fn address<K: Key + ?Sized>(&self, key: &K) -> u64 {
-        key.with(|data| match (self, data) {
-            (_, KeyData::Hash(hash)) => self.address_of_hash(hash),
-            (Self::Xxh3 { seed }, KeyData::Bytes(bytes)) => xxh3(bytes, *seed),
-            (_, KeyData::Bytes(bytes)) => self.address_of_bytes(bytes),
-            (_, KeyData::Parts(parts)) => self.address_of_parts(parts),
-        })
+        key.with(
+            #[inline(always)]
+            |data| match (self, data) {
+                (_, KeyData::Hash(hash)) => self.address_of_hash(hash),
+                (Self::Xxh3 { seed }, KeyData::Bytes(bytes)) => xxh3(bytes, *seed),
+                (_, KeyData::Bytes(bytes)) => self.address_of_bytes(bytes),
+                (_, KeyData::Parts(parts)) => self.address_of_parts(parts),
+            },
+        )
     }
 
     /// The address of `key` if it needs XXH3 alone or no hash function at all, and `None`

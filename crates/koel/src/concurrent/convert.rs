@@ -79,8 +79,8 @@ impl ConcurrentFilter {
     /// [Copies](Self::snapshot) the filter, and [saves](CuckooFilter::save) the copy to a file.
     ///
     /// # Errors
-    /// As [`CuckooFilter::save`], and [`ImageError::NoMemory`](crate::ImageError::NoMemory) where the system has no memory for
-    /// the copy.
+    /// As [`CuckooFilter::save`], and [`ImageError::NoMemory`](crate::ImageError::NoMemory) where
+    /// the system has no memory for the copy.
     pub fn save(&self, path: impl AsRef<std::path::Path>) -> Result<(), FileError> {
         let path = path.as_ref();
         let copy = self.snapshot().map_err(|_| FileError::no_memory(path))?;

@@ -8,7 +8,8 @@
 //! in the order of arrival; if that is not the order of segments, they are sorted at the end. The
 //! checksum is over all segments in their order, so the file is then read once.
 //!
-//! Memory: one piece, 32 bytes for each segment, and 16 for each key in a stash: there is hardly one.
+//! Memory: one piece, 32 bytes for each segment, and 16 for each key in a stash: there is hardly
+//! one.
 
 extern crate std;
 
@@ -22,7 +23,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::disk::{self, FileError};
 use crate::filter::{Arrivals, Totals};
 use crate::image::{HEADER_BYTES, RECORD_BYTES};
-use crate::state::counters::encode;
+use crate::state::record::encode;
 use crate::table::table_bytes;
 use crate::{PieceError, PiecePlan};
 

@@ -25,40 +25,10 @@ use super::fields::{
     ROUTE, Reader, SEED, SEGMENT_BITS, SEGMENT_BUCKETS, SPLIT, STASHED, VALUE_BITS, VERSION_FIELD,
     WEIGHT_HIGH, WEIGHT_LOW, Writer,
 };
+use super::kind::Kind;
 
 /// The codecs, at the index that is their discriminant and their number in a file.
 const CODECS: [Codec; 2] = [Codec::Plain, Codec::SemiSorted];
-
-/// The type that the bytes hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Fingerprints, and counters for copies.
-    Filter,
-    /// Fingerprints with values.
-    Maplet,
-    /// Fingerprints with counts, and counters for counts that do not fit there.
-    Counting,
-    /// Fingerprints with the time at which they were inserted.
-    Expiring,
-}
-
-impl Kind {
-    /// The kinds, at the index that is their number in a file.
-    const ALL: [Self; 4] = [Self::Filter, Self::Maplet, Self::Counting, Self::Expiring];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Filter => "filter",
-            Self::Maplet => "maplet",
-            Self::Counting => "counting filter",
-            Self::Expiring => "expiring filter",
-        }
-    }
-
-    fn has_values(self) -> bool {
-        self != Self::Filter
-    }
-}
 
 /// The content of a header.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,22 +4,25 @@
 //!     | header, 192 bytes | buckets (table/) | counters | stash | corrections |
 //!                         '------- body, guarded by its own checksum --------'
 //!
-//!     A counter and a stashed key have 16 bytes (state/counters.rs, state/exact.rs), a correction 8.
-//!     In an expiring filter there are sweeps (state/sweeps.rs) in place of counters.
+//!     A counter and a stashed key have 16 bytes (state/counters.rs, state/exact.rs), a correction
+//!     8. In an expiring filter there are sweeps (state/sweeps.rs) in place of counters.
 //! ```
 //!
 //! * `shape`: the layout and the number of buckets of a table, and its settings.
 //! * `sizing`: computes the shape from capacity and rate.
 //! * `clock`: the time of an expiring filter.
-//! * `header`: the first 192 bytes. `fields` says where each field is, `format` has the constants.
+//! * `header`: the first 192 bytes. `fields` says where each field is, `format` has the
+//!   constants, `kind` the types.
 
 pub(crate) mod clock;
 mod fields;
 mod format;
 mod header;
+mod kind;
 pub(crate) mod shape;
 pub(crate) mod sizing;
 
 pub(crate) use clock::Clock;
 pub(crate) use format::{CORRECTION_BYTES, HEADER_BYTES, MOST_STEPS, RECORD_BYTES, VERSION};
-pub(crate) use header::{Growth, Header, Kind, bits_per_key};
+pub(crate) use header::{Growth, Header, bits_per_key};
+pub(crate) use kind::Kind;

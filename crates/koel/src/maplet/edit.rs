@@ -16,7 +16,8 @@ impl Maplet {
     /// reads at most 4096 slots, and makes up to four steps of growth, each of 4096 buckets.
     ///
     /// # Errors
-    /// [`InsertError`], and then no answer has changed; a maplet that grows may be some steps larger:
+    /// [`InsertError`], and then no answer has changed; a maplet that grows may be some steps
+    /// larger:
     /// * [`Value`](InsertError::Value) if the value has more bits than values of this maplet;
     /// * [`Full`](InsertError::Full) if the pair finds no room. With distinct keys that never
     ///   happens up to [`capacity`](Self::capacity) entries. If the maplet is

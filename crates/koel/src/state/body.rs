@@ -20,8 +20,9 @@ use crate::image::shape::{self, Profile, Shape};
 use crate::image::{CORRECTION_BYTES, Growth, HEADER_BYTES, Header, Kind, RECORD_BYTES};
 use crate::mem::buffer::Buffer;
 use crate::packing::SLOTS;
-use crate::state::counters::{ReadCounters, WriteCounters, encode};
+use crate::state::counters::{ReadCounters, WriteCounters};
 use crate::state::exact::{ReadExact, StoredExact};
+use crate::state::record::encode;
 
 /// Buckets and state.
 pub(crate) struct Body<B, C: ReadCounters> {

@@ -20,6 +20,7 @@ use crate::error::{FullError, ImageError, require};
 use crate::image::RECORD_BYTES;
 use crate::mem::buffer::is_available;
 use crate::state::exact::{Exact, NoExact, ReadExact, StoredExact};
+use crate::state::record::decode;
 
 /// Bytes that a counter takes while many are made at once: it is in the tree, in a list of all, and
 /// in the memory that sorts the list.
@@ -294,17 +295,6 @@ impl<'a> StoredCounters<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { records: bytes.as_chunks().0 }
     }
-}
-
-/// The two numbers of a record.
-pub(super) fn decode(record: &[u8; RECORD_BYTES]) -> (u64, u64) {
-    let halves = record.as_chunks::<8>().0;
-    (u64::from_le_bytes(halves[0]), u64::from_le_bytes(halves[1]))
-}
-
-/// The record of a counter.
-pub(crate) fn encode((identity, count): (u64, u64)) -> [u8; RECORD_BYTES] {
-    (u128::from(identity) | u128::from(count) << 64).to_le_bytes()
 }
 
 impl<'a> ReadCounters for StoredCounters<'a> {

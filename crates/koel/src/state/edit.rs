@@ -23,7 +23,7 @@ const RUN: usize = 64 * BLOCK;
 impl Body<Buffer, Counters> {
     /// Adds a copy of a key; if `UNIQUE`, only if it is not in. Returns whether it was added. A
     /// growable filter that is full grows.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert<const UNIQUE: bool>(&mut self, address: u64) -> Result<bool, FullError> {
         if !self.state.exact.is_empty() {
             return self.insert_settled::<UNIQUE>(address);
@@ -124,7 +124,7 @@ impl Body<Buffer, Counters> {
     }
 
     /// Removes one copy of a key. False, and nothing changed, if it is not in.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remove(&mut self, address: u64) -> bool {
         match self.take_stashed(address) {
             None => changing!(self, writer => writer.remove(address, 0)),
@@ -133,7 +133,7 @@ impl Body<Buffer, Counters> {
     }
 
     /// Removes one copy of a key that has an exact answer. `None` if it has none.
-    #[inline]
+    #[inline(always)]
     fn take_stashed(&mut self, address: u64) -> Option<bool> {
         if self.state.exact.is_empty() { None } else { self.take_settled(address) }
     }

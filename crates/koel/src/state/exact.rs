@@ -25,7 +25,7 @@ use alloc::vec::Vec;
 use crate::error::{ImageError, require};
 use crate::image::{CORRECTION_BYTES, RECORD_BYTES};
 use crate::mem::buffer::is_available;
-use crate::state::counters::decode;
+use crate::state::record::decode;
 
 /// Bytes that an address takes in memory, at most.
 const BYTES_EACH: usize = 40;

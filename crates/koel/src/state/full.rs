@@ -9,8 +9,8 @@
 //!
 //! So one insert does a bounded amount of work, whatever the keys: [`STEPS`] steps at most, with a
 //! search of 4096 slots after each. Another step may follow when the entry is in
-//! ([`keep_load`](super::Writer::keep_load)). A failure changes no answer, and no byte of a table of
-//! one size.
+//! ([`keep_load`](super::Writer::keep_load)). A failure changes no answer, and no byte of a table
+//! of one size.
 
 use crate::error::FullError;
 use crate::table::{CuckooMut, LocationOf, Step};

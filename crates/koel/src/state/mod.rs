@@ -42,6 +42,7 @@ mod insert;
 mod lookup;
 mod many;
 mod merge;
+pub(crate) mod record;
 mod relate;
 mod room;
 mod segments;
@@ -128,9 +129,9 @@ impl<C: ReadCounters> State<C> {
         if self.kind == Kind::Expiring { self.len } else { self.entries - self.spares }
     }
 
-    /// Whether a growable filter must leave its fixed table of so many slots before the next key: it
-    /// has the keys it was built for, or its stash has a sixteenth as many as there are slots. Only
-    /// chosen keys, or a table that is too small for its capacity, lead to that.
+    /// Whether a growable filter must leave its fixed table of so many slots before the next key:
+    /// it has the keys it was built for, or its stash has a sixteenth as many as there are slots.
+    /// Only chosen keys, or a table that is too small for its capacity, lead to that.
     fn must_grow(&self, slots: u64) -> bool {
         let is_at_capacity = self.wanted_slots() >= self.profile.capacity;
         self.profile.growable && (is_at_capacity || self.has_large_stash(slots))

@@ -157,7 +157,8 @@ fn bits_of(prefix: Prefix) -> u64 {
 }
 
 impl Overlap {
-    /// The keys of filters with so many copies of them: how many copies, and how many distinct ones.
+    /// The keys of filters with so many copies of them: how many copies, and how many distinct
+    /// ones.
     pub(crate) fn keys(&self, len: [u64; 2]) -> [Found; 2] {
         let (all, once) = (&self.copies, &self.distinct);
         let copies = all.keys(len);

@@ -130,8 +130,9 @@ impl<T: CuckooMut, C: WriteCounters> Crowded<T> for Writer<'_, T, C> {
         is_in
     }
 
-    /// Filters have the stash, so only if a step is due, or the stash is large. A maplet has none: it grows while it is
-    /// half full, unless no entry in the buckets has another bucket in any table.
+    /// Filters have the stash, so only if a step is due, or the stash is large. A maplet has none:
+    /// it grows while it is half full, unless no entry in the buckets has another bucket in any
+    /// table.
     fn may_grow(&self, at: &LocationOf<T>, steps: u32) -> bool {
         if C::COUNTS {
             let is_due = self.table.table().is_overfull(self.state.entries + 1);

@@ -5,8 +5,9 @@
 
 use alloc::vec::Vec;
 
-use super::counters::{ReadCounters, WriteCounters, decode};
+use super::counters::{ReadCounters, WriteCounters};
 use super::exact::NoExact;
+use super::record::decode;
 use crate::image::RECORD_BYTES;
 use crate::image::clock::{Clock, GROUP};
 use crate::mem::buffer::is_available;

@@ -239,8 +239,8 @@ fn saving_to_a_pipe_writes_into_the_pipe() {
     assert_eq!(names(&folder), ["pipe"]);
 }
 
-/// Such a folder takes new files and cannot be opened: the file was replaced, and an error said that
-/// it was not. A user who may read any folder sees no difference.
+/// Such a folder takes new files and cannot be opened: the file was replaced, and an error said
+/// that it was not. A user who may read any folder sees no difference.
 #[cfg(unix)]
 #[test]
 fn a_save_into_a_folder_that_cannot_be_read_says_what_happened() {

@@ -1,7 +1,8 @@
 //! Reads a time at the start of a text, in the forms that logs have.
 //!
 //! ```text
-//! 2026-10-25T02:10:00.5+01:00   RFC 3339; also with a space, `_`, `/`, a comma before the fraction,
+//! 2026-10-25T02:10:00.5+01:00   RFC 3339; also with a space, `_`, `/`, a comma before the
+//! fraction,
 //!                               a space before the offset, or as 20261025T021000Z
 //! 2026-10-25                    the start of a day
 //! 25/Oct/2026:02:10:00 +0100    the common log format of web servers

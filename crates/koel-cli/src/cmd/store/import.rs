@@ -3,8 +3,8 @@
 //! Each argument becomes a new version of its name: a file, or a folder with all that is in it.
 //! The name is the path as given, without `/` or `..` at its start; for `.` it is the name of the
 //! folder. What was imported before keeps its name, however its path is given. Files whose size,
-//! times and inode are those of the last version are not read. All versions become durable together,
-//! at the end; after a failure, what was written is taken back.
+//! times and inode are those of the last version are not read. All versions become durable
+//! together, at the end; after a failure, what was written is taken back.
 //!
 //! What cannot be read or kept is named on standard error, and the rest goes on. The folder of the
 //! store is left out.

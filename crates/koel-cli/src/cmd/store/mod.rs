@@ -1,9 +1,9 @@
 //! `koel store`: files and key-value records in a crash-safe, checksummed store.
 //!
 //! Each verb has its own file. `get`, `put`, `load`, `del` and `keys` work on records. `import`,
-//! `export`, `ls`, `rm` and `gc` work on files, which are split into chunks; equal chunks are stored
-//! once. Both are in one folder: keys that begin with the byte FF belong to the files. An ordered
-//! store has records only, sorted by key.
+//! `export`, `ls`, `rm` and `gc` work on files, which are split into chunks; equal chunks are
+//! stored once. Both are in one folder: keys that begin with the byte FF belong to the files. An
+//! ordered store has records only, sorted by key.
 #![forbid(unsafe_code)]
 
 mod copy;

@@ -1,5 +1,5 @@
-//! A guide against the exact runs of each hash: flushes and merges that it follows late, merges that
-//! drop keys, hot keys, keys that share fingerprints and buckets, and few bits of id.
+//! A guide against the exact runs of each hash: flushes and merges that it follows late, merges
+//! that drop keys, hot keys, keys that share fingerprints and buckets, and few bits of id.
 
 use std::collections::BTreeMap;
 

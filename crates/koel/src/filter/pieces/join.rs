@@ -16,9 +16,11 @@ use crate::image::shape::Shape;
 #[cfg(feature = "std")]
 use crate::image::{HEADER_BYTES, Header, Kind, RECORD_BYTES};
 #[cfg(feature = "std")]
-use crate::state::counters::{self, ReadCounters};
+use crate::state::counters::ReadCounters;
 #[cfg(feature = "std")]
 use crate::state::exact::ReadExact;
+#[cfg(feature = "std")]
+use crate::state::record::encode;
 use crate::{CuckooFilter, FilterView};
 
 impl PiecePlan {
@@ -102,7 +104,7 @@ impl PiecePlan {
     ) -> impl Iterator<Item = [u8; RECORD_BYTES]> {
         let base = self.first_bucket(number) << self.shape.layout.fingerprint_bits();
         let counters = segment.body.state.counters.iter();
-        counters.map(move |(name, count)| counters::encode((base + name, count)))
+        counters.map(move |(name, count)| encode((base + name, count)))
     }
 
     /// The stash of a segment, by the addresses in the whole table.
