@@ -126,18 +126,15 @@ impl Body<Buffer, Counters> {
     /// Removes one copy of a key. False, and nothing changed, if it is not in.
     #[inline(always)]
     pub(crate) fn remove(&mut self, address: u64) -> bool {
-        match self.take_stashed(address) {
-            None => changing!(self, writer => writer.remove(address, 0)),
-            Some(removed) => removed,
+        if !self.state.exact.is_empty()
+            && let Some(removed) = self.take_settled(address)
+        {
+            return removed;
         }
+        changing!(self, writer => writer.remove(address, 0))
     }
 
     /// Removes one copy of a key that has an exact answer. `None` if it has none.
-    #[inline(always)]
-    fn take_stashed(&mut self, address: u64) -> Option<bool> {
-        if self.state.exact.is_empty() { None } else { self.take_settled(address) }
-    }
-
     #[cold]
     #[inline(never)]
     fn take_settled(&mut self, address: u64) -> Option<bool> {
@@ -229,7 +226,7 @@ impl Body<Buffer, Counters> {
 
     /// Lowers the count of a key in a counting filter by 1. False if it is 0.
     pub(crate) fn subtract(&mut self, address: u64) -> bool {
-        match self.take_stashed(address) {
+        match self.take_settled(address) {
             None => changing!(self, writer => writer.subtract(address)),
             Some(subtracted) => subtracted,
         }

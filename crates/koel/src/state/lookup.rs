@@ -48,6 +48,15 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
 
     /// How often the key with this address is in.
     pub(crate) fn count(&self, address: u64) -> u64 {
+        if !self.state.exact.is_empty() {
+            return self.count_settled(address);
+        }
+        reading!(self, reader => reader.count_key(address))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_settled(&self, address: u64) -> u64 {
         match self.state.exact.copies(address) {
             Some(0) => 0,
             stashed => {
