@@ -43,7 +43,6 @@ const SHOWN = [
       "koel-ordered": "Koel's ordered store",
       fjall: "fjall",
       redb: "redb",
-      rocksdb: "RocksDB",
     },
     title: "A key-value store: asking for an absent key",
     unit: "ns of CPU, less is better",
