@@ -251,6 +251,7 @@ impl Database {
             [OsStr::new("LOCK"), OsStr::new(reserve::NAME), OsStr::new("lost+found")]
                 .contains(&name.as_os_str())
                 || name.as_encoded_bytes().starts_with(b"MANIFEST")
+                || is_numbered(name)
         };
         match names.find(|name| !is_own(name)) {
             None => Ok(()),
@@ -315,4 +316,11 @@ impl Database {
     pub(crate) fn archive_failure(&self, error: ArchiveError) -> Failure {
         Failure::Store { db: self.db.clone(), error: Box::new(error) }
     }
+}
+
+/// Whether it is the name of a file of a store, which another process may be creating: its first
+/// file is there before the manifest.
+fn is_numbered(name: &OsStr) -> bool {
+    let stem = Path::new(name).file_stem().unwrap_or_default().as_encoded_bytes();
+    stem.len() == 16 && stem.iter().all(u8::is_ascii_hexdigit)
 }
