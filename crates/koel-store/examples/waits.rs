@@ -3,9 +3,11 @@
 //! memory of a compaction.
 //!
 //! `cargo run --release -p koel-store --example waits -- FOLDER ENTRIES OVERWRITES`: entries of 116
-//! bytes that do not compress, and puts that overwrite random ones of them.
+//! bytes that do not compress, and puts that overwrite random ones of them. Without arguments 50,000
+//! entries and 10,000 overwrites in a folder that is removed afterwards.
 
 use std::error::Error;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use koel_store::{Compression, Durability, LsmOptions, LsmStats, LsmStore};
@@ -121,10 +123,16 @@ fn ask(store: &LsmStore) -> Result<(), Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [folder, entries, overwrites] = &arguments[..] else {
-        return Err("give a folder, a number of entries and a number of overwrites".into());
-    };
-    let (entries, overwrites): (u64, u64) = (entries.parse()?, overwrites.parse()?);
+    match &arguments[..] {
+        [] => measure(tempfile::tempdir()?.path(), 50_000, 10_000),
+        [folder, entries, overwrites] => {
+            measure(Path::new(folder), entries.parse()?, overwrites.parse()?)
+        }
+        _ => Err("give a folder, a number of entries and a number of overwrites".into()),
+    }
+}
+
+fn measure(folder: &Path, entries: u64, overwrites: u64) -> Result<(), Box<dyn Error>> {
     let open = || LsmOptions::default().compression(Compression::None).open(folder);
     let store = open()?;
     println!("{entries} entries");
@@ -132,8 +140,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     if overwrites > 0 {
         println!("{overwrites} overwrites");
         put_all(&store, (0..overwrites).map(|number| random(!number) % entries))?;
-        let live = entries * 116;
-        println!("{:.2} bytes on disk a byte", store.stats().table_bytes() as f64 / live as f64);
     }
     let start = Instant::now();
     store.close()?;
@@ -141,6 +147,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let store = open()?;
     println!("opened in {:.2} s", start.elapsed().as_secs_f64());
+    let live = entries * 116;
+    println!("{:.2} bytes on disk a byte", store.stats().table_bytes() as f64 / live as f64);
     ask(&store)?;
     let (before, start) = (most_memory(), Instant::now());
     store.compact()?;
