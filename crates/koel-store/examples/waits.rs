@@ -3,8 +3,8 @@
 //! memory of a compaction.
 //!
 //! `cargo run --release -p koel-store --example waits -- FOLDER ENTRIES OVERWRITES`: entries of 116
-//! bytes that do not compress, and puts that overwrite random ones of them. Without arguments 50,000
-//! entries and 10,000 overwrites in a folder that is removed afterwards.
+//! bytes that do not compress, and puts that overwrite random ones of them. Without arguments it
+//! takes 50,000 entries and 10,000 overwrites, in a folder that is removed afterwards.
 
 use std::error::Error;
 use std::path::Path;

@@ -269,6 +269,17 @@ pub enum ConvertError {
     /// The filter has grown, and concurrent filters have a table of one size.
     #[error("the filter has grown, and a concurrent filter cannot; build one from the keys")]
     Grown,
+    /// The filter has exact answers beside its table, and concurrent filters have none.
+    #[error(
+        "the filter keeps {stashed} keys and {corrections} corrections beside its table, and a \
+         concurrent filter cannot; build one from the keys"
+    )]
+    Exact {
+        /// [Keys without a slot](crate::CuckooFilter::stashed_keys).
+        stashed: u64,
+        /// [Corrections](crate::CuckooFilter::corrections).
+        corrections: u64,
+    },
     /// The system has no memory for a copy of the buckets.
     #[error("the system has no memory for a copy of the buckets")]
     NoMemory,

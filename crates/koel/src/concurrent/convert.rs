@@ -110,7 +110,9 @@ impl TryFrom<ConcurrentFilter> for CuckooFilter {
 /// * Buckets of 64 bits stay where they are in memory; others are copied.
 /// * A bucket of 36 to 60 bits gets a word of 64. So the two layouts for a rate of about 0.1 %,
 ///   plain 4x12 and semi-sorted 4x13, become a third larger.
-/// * A filter that has grown, or whose buckets are wider, is refused; the error gives it back.
+/// * A filter that has grown, whose buckets are wider, or that has keys in its
+///   [stash](CuckooFilter::stashed_keys) or [corrections](CuckooFilter::corrections) is refused; the
+///   error gives it back.
 /// * A [growable](CuckooFilter::is_growable) filter does not grow while it is a concurrent one: an
 ///   insert into the full one fails. It grows again after
 ///   [`into_filter`](ConcurrentFilter::into_filter).
@@ -122,7 +124,7 @@ impl TryFrom<CuckooFilter> for ConcurrentFilter {
             return Err(Unconverted::new(error, filter));
         }
         let entries = filter.slots_in_use();
-        let (table, counters, profile) = filter.into_parts().expect("has not grown");
+        let (table, counters, profile) = filter.into_parts().expect("a table of one size alone");
         match Cells::of(table) {
             Ok(cells) => Ok(Self::new(cells, entries, &counters, profile)),
             Err(table) => {
@@ -138,6 +140,10 @@ fn check(filter: &CuckooFilter) -> Result<(), ConvertError> {
     let bucket_bits = filter.layout().bucket_bits();
     if filter.has_grown() {
         return Err(ConvertError::Grown);
+    }
+    if filter.stashed_keys() > 0 || filter.corrections() > 0 {
+        let (stashed, corrections) = (filter.stashed_keys(), filter.corrections());
+        return Err(ConvertError::Exact { stashed, corrections });
     }
     if bucket_bits > u64::BITS {
         return Err(ConvertError::TooWide { bucket_bits });

@@ -198,15 +198,28 @@ impl Body<Buffer, Counters> {
 
     /// Removes one copy of each key, and writes to `removed` whether it was in.
     pub(crate) fn remove_each(&mut self, hashes: impl Hashes, removed: &mut [bool]) {
+        self.take_each(hashes, removed, Self::remove, |body, keys, first, removed| {
+            changing!(body, writer => writer.remove_each(keys, first, removed));
+        });
+    }
+
+    /// Takes each key with `one`, or in runs without exact answers with `run`, which gets the
+    /// number of the first key of the run. Writes to `removed` whether each was in.
+    fn take_each<H: Hashes>(
+        &mut self,
+        hashes: H,
+        removed: &mut [bool],
+        one: impl Fn(&mut Self, u64) -> bool,
+        run: impl Fn(&mut Self, Until<H>, usize, &mut [bool]),
+    ) {
         let mut done = 0;
         while done < hashes.len() {
             let end = self.end_of_run(hashes, done);
             if end == done {
-                removed[done] = self.remove(address_of(hashes, done));
+                removed[done] = one(self, address_of(hashes, done));
                 done += 1;
             } else {
-                let keys = Until(hashes, end);
-                changing!(self, writer => writer.remove_each(keys, done, removed));
+                run(self, Until(hashes, end), done, removed);
                 done = end;
             }
         }
@@ -226,10 +239,12 @@ impl Body<Buffer, Counters> {
 
     /// Lowers the count of a key in a counting filter by 1. False if it is 0.
     pub(crate) fn subtract(&mut self, address: u64) -> bool {
-        match self.take_settled(address) {
-            None => changing!(self, writer => writer.subtract(address)),
-            Some(subtracted) => subtracted,
+        if !self.state.exact.is_empty()
+            && let Some(subtracted) = self.take_settled(address)
+        {
+            return subtracted;
         }
+        changing!(self, writer => writer.subtract(address))
     }
 
     /// Adds one to the count of each key, in order.
@@ -253,23 +268,14 @@ impl Body<Buffer, Counters> {
 
     /// Lowers the count of each key by 1, and writes to `removed` whether it was above 0.
     pub(crate) fn subtract_each(&mut self, hashes: impl Hashes, removed: &mut [bool]) {
-        let mut done = 0;
-        while done < hashes.len() {
-            let end = self.end_of_run(hashes, done);
-            if end == done {
-                removed[done] = self.subtract(address_of(hashes, done));
-                done += 1;
-            } else {
-                let keys = Until(hashes, end);
-                let Ok(()) = changing!(self, writer => {
-                    writer.one_by_one(keys, done, |writer, key, address| {
-                        removed[key] = writer.subtract(address);
-                        Ok::<(), Infallible>(())
-                    })
-                });
-                done = end;
-            }
-        }
+        self.take_each(hashes, removed, Self::subtract, |body, keys, first, removed| {
+            let Ok(()) = changing!(body, writer => {
+                writer.one_by_one(keys, first, |writer, key, address| {
+                    removed[key] = writer.subtract(address);
+                    Ok::<(), Infallible>(())
+                })
+            });
+        });
     }
 
     /// The end of the keys from number `first` on that can be changed together: the next key that

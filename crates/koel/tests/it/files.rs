@@ -294,4 +294,11 @@ fn a_filter_that_cannot_be_shared_comes_back() {
     wide.insert("ada").unwrap();
     let back = koel::ConcurrentFilter::try_from(wide.clone()).unwrap_err();
     assert!(matches!(back.error, koel::ConvertError::TooWide { .. }) && *back.filter == wide);
+    let mut refuted = CuckooFilter::builder(1000, 0.1).build().unwrap();
+    (0..900_u64).for_each(|key| refuted.insert(&key).unwrap());
+    let wrong = (1000..).find(|key: &u64| refuted.contains(key)).unwrap();
+    assert_eq!(refuted.refute(&wrong), Ok(true));
+    let back = koel::ConcurrentFilter::try_from(refuted.clone()).unwrap_err();
+    let exact = koel::ConvertError::Exact { stashed: 0, corrections: 1 };
+    assert!(back.error == exact && *back.filter == refuted);
 }
