@@ -14,18 +14,18 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::decode;
 use crate::failure::{self, Failure, Refused};
-use crate::fields::Separator;
 use crate::identity::Identity;
-use crate::keys::{Given, Group, Keys, Rules, Skipped};
-use crate::line_args::LineArgs;
+use crate::lines::decode;
+use crate::lines::fields::Separator;
 use crate::lines::{self, LineEnd, Lines};
 use crate::lists::Format;
 use crate::lists::adblock::{self, Disabled};
+use crate::lists::keys::{Given, Group, Keys, Rules, Skipped};
+use crate::lists::line_args::LineArgs;
+use crate::lists::recipe::{self, Recipe};
+use crate::lists::secret::Secret;
 use crate::progress::{Progress, Stdout};
-use crate::recipe::{self, Recipe};
-use crate::secret::Secret;
 use crate::warning::Warnings;
 
 /// The arguments of every verb that reads keys.

@@ -4,31 +4,16 @@
 //! main.rs        parses the arguments, runs one verb, returns its exit code
 //! cmd/<verb>.rs  one verb each: its arguments and `run`; cmd/store/ has the verbs of stores
 //!
-//! The modules that the verbs share; each imports only modules below it:
-//! remote         the URL of a filter in a server
-//! server         talks to Valkey and Redis, sends and receives filters
-//! sizing         builds an empty filter from arguments, inserts keys, words its figures
-//! room           grows a filter ahead of its input
-//! target         checks where a filter is written, and what it may replace
-//! filter_file    maps filter files for reading, locks and loads them for editing
-//! output         writes files, prints lines and reports
-//! closed         tells whether standard output was closed
-//! replace        replaces a file in one step, sweeps temporary files
-//! key_count      counts keys, and estimates how many are distinct
-//! spool          keeps the hashes of keys from a pipe until their number is known
+//! What the verbs share; each imports only what stands below it:
+//! server/        talks to Valkey and Redis: filters sent and received, the URL of one (remote)
+//! filter/        filters from arguments: sized, built (sizing, key_count, spool), grown ahead of
+//!                their input (room), opened (file), and where one is written (target)
+//! output/        lines and reports, files replaced in one step (replace), a closed output (closed)
 //! input          reads keys from files and pipes
-//! line_args      the options for lines
-//! recipe         what a filter stores of them
-//! keys           makes keys of lines
-//! line_key       trims a text, lowers its case
-//! lists/         reads hosts files and ad-block lists
-//! hosts          finds the host of a URL and its parent domains
-//! decode         decompresses input: gzip (gzip.rs), zstd
-//! text           drops byte order marks, converts UTF-16
-//! lines          splits input into lines
-//! fields         finds a field of a line, or of a CSV record
+//! lists/         from lines to keys: the options (line_args), what a filter stores of them
+//!                (recipe), hosts files and ad-block lists, hosts of URLs, the secret of a hash
+//! lines/         from bytes to lines: decompressed (decode), in UTF-8 (text), split, and fields
 //! progress       shows the progress bar
-//! secret         reads or makes the secret of a hash
 //! escape         prints and accepts names of any bytes
 //! warning        what is said on standard error after the work
 //! failure        maps errors to exit codes and one-line messages
@@ -36,36 +21,18 @@
 //! identity       tells what a path names: the same file, a pipe, a descriptor
 //! ```
 
-mod closed;
 mod cmd;
-mod decode;
 mod escape;
 mod failure;
-mod fields;
-mod filter_file;
-mod gzip;
-mod hosts;
+mod filter;
 mod identity;
 mod input;
-mod key_count;
-mod keys;
-mod line_args;
-mod line_key;
 mod lines;
 mod lists;
 mod output;
 mod progress;
 mod quantity;
-mod recipe;
-mod remote;
-mod replace;
-mod room;
-mod secret;
 mod server;
-mod sizing;
-mod spool;
-mod target;
-mod text;
 mod warning;
 
 use std::process::ExitCode;

@@ -10,14 +10,14 @@ use koel::{CuckooFilter, FullError};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::filter_file::Editing;
+use crate::filter::file::Editing;
+use crate::filter::room::Room;
+use crate::filter::sizing;
 use crate::input::InputArgs;
-use crate::keys::Skipped;
+use crate::lists::keys::Skipped;
 use crate::output;
 use crate::progress::Stdout;
 use crate::quantity::grouped;
-use crate::room::Room;
-use crate::sizing;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

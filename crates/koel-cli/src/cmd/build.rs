@@ -18,15 +18,15 @@ use serde_json::json;
 use pieces::Bounded;
 
 use crate::failure::{Failure, Outcome};
+use crate::filter::key_count::KeyCount;
+use crate::filter::sizing::{self, ShapeArgs};
+use crate::filter::spool::Spool;
+use crate::filter::target::OutArgs;
 use crate::input::{InputArgs, Inputs};
-use crate::key_count::KeyCount;
-use crate::keys::Skipped;
+use crate::lists::keys::Skipped;
 use crate::output;
 use crate::progress::Stdout;
 use crate::quantity::{self, bytes, grouped};
-use crate::sizing::{self, ShapeArgs};
-use crate::spool::Spool;
-use crate::target::OutArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

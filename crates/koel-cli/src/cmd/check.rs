@@ -10,9 +10,9 @@
 use std::path::PathBuf;
 
 use crate::failure::{Failure, Outcome};
-use crate::filter_file::{FilterFile, VerifyArgs};
-use crate::hosts;
+use crate::filter::file::{FilterFile, VerifyArgs};
 use crate::input::InputArgs;
+use crate::lists::hosts;
 use crate::lists::{Format, Skip};
 use crate::output::Lines;
 use crate::progress::Stdout;

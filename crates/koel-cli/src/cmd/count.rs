@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use crate::failure::{Failure, Outcome};
-use crate::filter_file::{FilterFile, VerifyArgs};
+use crate::filter::file::{FilterFile, VerifyArgs};
 use crate::input::InputArgs;
 use crate::output::Lines;
 use crate::progress::Stdout;

@@ -26,12 +26,12 @@ use koel::FullError;
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
+use crate::filter::room::Room;
+use crate::filter::sizing::{self, ShapeArgs};
 use crate::input::InputArgs;
 use crate::output::{self, Lines};
 use crate::progress::Stdout;
 use crate::quantity;
-use crate::room::Room;
-use crate::sizing::{self, ShapeArgs};
 use signals::{Totals, lock, totals_line};
 use window::{Others, WindowArgs};
 

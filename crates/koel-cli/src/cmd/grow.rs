@@ -11,10 +11,10 @@ use koel::CuckooFilter;
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::filter_file::Editing;
+use crate::filter::file::Editing;
+use crate::filter::sizing;
 use crate::output;
 use crate::quantity::{self, bytes, grouped};
-use crate::sizing;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

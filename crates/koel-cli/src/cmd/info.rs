@@ -10,12 +10,12 @@ use koel::FilterView;
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
-use crate::filter_file::FilterFile;
+use crate::filter::file::FilterFile;
+use crate::filter::sizing;
 use crate::lists::Format;
+use crate::lists::recipe::{Recipe, StoredField};
 use crate::output;
 use crate::quantity::{self, bytes, counted, grouped};
-use crate::recipe::{Recipe, StoredField};
-use crate::sizing;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -14,11 +14,11 @@ use koel::{Merge, MergeError};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::filter_file::FilterFile;
+use crate::filter::file::FilterFile;
+use crate::filter::sizing;
+use crate::filter::target::OutArgs;
 use crate::output;
 use crate::quantity::bytes;
-use crate::sizing;
-use crate::target::OutArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

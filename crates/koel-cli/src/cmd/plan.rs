@@ -8,9 +8,9 @@ use koel_plan::{Answer, Question, Row, compare};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
+use crate::filter::sizing;
 use crate::output;
 use crate::quantity::{self, bytes, counted, grouped};
-use crate::sizing;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

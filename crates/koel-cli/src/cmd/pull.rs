@@ -8,10 +8,10 @@
 use koel::{CuckooFilter, ImageError};
 
 use crate::failure::{Failure, Outcome};
+use crate::filter::target::OutArgs;
 use crate::progress::{Progress, Stdout};
 use crate::quantity::parse_size;
-use crate::remote::RemoteArgs;
-use crate::target::OutArgs;
+use crate::server::remote::RemoteArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

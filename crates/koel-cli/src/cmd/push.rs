@@ -7,10 +7,10 @@
 use std::path::PathBuf;
 
 use crate::failure::{Failure, Outcome};
-use crate::filter_file::FilterFile;
+use crate::filter::file::FilterFile;
 use crate::output;
 use crate::progress::{Progress, Stdout};
-use crate::remote::RemoteArgs;
+use crate::server::remote::RemoteArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

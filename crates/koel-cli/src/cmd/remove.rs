@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::filter_file::Editing;
+use crate::filter::file::Editing;
 use crate::input::InputArgs;
 use crate::output;
 use crate::progress::Stdout;

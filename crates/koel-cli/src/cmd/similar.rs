@@ -12,7 +12,7 @@ use koel::{Comparison, Estimate};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
-use crate::filter_file::FilterFile;
+use crate::filter::file::FilterFile;
 use crate::output;
 use crate::quantity::{counted, grouped, to_u64};
 

@@ -8,7 +8,7 @@
 use std::net::IpAddr;
 
 use super::Skip;
-use crate::hosts;
+use crate::lists::hosts;
 
 /// Names that hosts files give to the machine itself and to its networks.
 const LOCAL: [&str; 13] = [

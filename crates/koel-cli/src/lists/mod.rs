@@ -7,7 +7,13 @@
 #![forbid(unsafe_code)]
 
 pub(crate) mod adblock;
+pub(crate) mod hosts;
 pub(crate) mod hosts_file;
+pub(crate) mod keys;
+pub(crate) mod line_args;
+pub(crate) mod line_key;
+pub(crate) mod recipe;
+pub(crate) mod secret;
 
 /// What the lines of an input are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -21,14 +21,14 @@ use koel::{FileError, KeyHash, Part, Piece, PieceError, PiecePlan};
 
 use super::{Args, Read as Keys, hash_each};
 use crate::failure::{self, Failure};
-use crate::filter_file::FilterFile;
+use crate::filter::file::FilterFile;
+use crate::filter::key_count::KeyCount;
+use crate::filter::sizing::ShapeArgs;
+use crate::filter::target::Target;
 use crate::input::Inputs;
-use crate::key_count::KeyCount;
 use crate::output;
 use crate::progress::Stdout;
 use crate::quantity::bytes;
-use crate::sizing::ShapeArgs;
-use crate::target::Target;
 
 /// Files that hashes are divided among, by the top bits of their addresses.
 const FILES: u64 = 1 << 6;

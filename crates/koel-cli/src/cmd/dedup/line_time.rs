@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use jiff::Timestamp;
 
 use super::time_text;
-use crate::fields::{Delimiter, Records, Separator};
+use crate::lines::fields::{Delimiter, Records, Separator};
 
 /// The most fields of a time: `Sun, 25 Oct 2026 02:10:00 +0100`.
 const MOST_FIELDS: usize = 6;

@@ -10,10 +10,10 @@ use super::line_time::Times;
 use super::signals::{Totals, totals_line};
 use super::time_text;
 use crate::failure::Failure;
-use crate::keys::Group;
+use crate::filter::sizing::wrongly_dropped;
+use crate::lists::keys::Group;
 use crate::output;
 use crate::quantity::{counted, grouped};
-use crate::sizing::wrongly_dropped;
 
 /// What was seen, and how much.
 pub(super) struct Seen {

@@ -21,9 +21,9 @@ use koel::{ExpiringFilter, FileError, KeyHasher, MemoryError};
 use super::seen::Seen;
 use super::signals::{lock, print};
 use crate::failure::Failure;
-use crate::filter_file;
+use crate::filter::file;
 use crate::output;
-use crate::replace::Readers;
+use crate::output::replace::Readers;
 
 /// The time between saves.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -49,7 +49,7 @@ impl StateFile {
         let file = match fs::metadata(path) {
             Ok(metadata) if !metadata.is_file() => None,
             _ => {
-                let file = filter_file::lock_if_free(path)
+                let file = file::lock_if_free(path)
                     .map_err(|error| Failure::write(path, error))?
                     .ok_or_else(|| Self::in_use(path))?;
                 Some(file)

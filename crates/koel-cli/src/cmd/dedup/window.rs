@@ -22,10 +22,10 @@ use super::seen::{Seen, millis, time};
 use super::signals::{self, Totals, lock};
 use super::state_file::{self, StateFile};
 use crate::failure::{Failure, Outcome};
+use crate::filter::sizing::{self, ShapeArgs};
 use crate::input::{InputArgs, Inputs};
 use crate::output::{self, Lines};
 use crate::progress::Stdout;
-use crate::sizing::{self, ShapeArgs};
 
 /// Distinct lines of a window that a growing filter has room for at first, in 4.5 MB. Starting so
 /// large, it grows to a billion at a rate of 1e-6 in slots of 32 bits; from fewer lines it would

@@ -6,8 +6,8 @@ use koel::{ExpiringFilter, FullError};
 use super::rate::{PROMISED_RATE, is_within};
 use super::story::Story;
 use crate::failure::Failure;
+use crate::filter::sizing::build_failure;
 use crate::quantity::grouped;
-use crate::sizing::build_failure;
 
 /// Ticks of the window; two windows pass while the list comes.
 const WINDOW: u64 = 24;

@@ -11,8 +11,8 @@ use super::names;
 use super::rate::{PROMISED_RATE, is_within};
 use super::story::Story;
 use crate::failure::Failure;
+use crate::filter::sizing::build_failure;
 use crate::quantity::{bytes, grouped, rate};
-use crate::sizing::build_failure;
 
 const FIRST: u64 = 1000;
 const DOUBLINGS: u32 = 10;

@@ -21,11 +21,11 @@ use std::time::Instant;
 use koel::{CuckooFilter, FilterView};
 
 use crate::failure::{Failure, Outcome};
-use crate::filter_file::FilterFile;
+use crate::filter::file::FilterFile;
+use crate::filter::sizing::build_failure;
 use crate::output;
+use crate::output::replace::Readers;
 use crate::quantity::{self, bytes, grouped};
-use crate::replace::Readers;
-use crate::sizing::build_failure;
 use rate::{PROMISED_RATE, is_within};
 use story::Story;
 

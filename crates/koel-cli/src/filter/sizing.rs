@@ -11,9 +11,9 @@ use koel_plan::{GROW_TO, unbounded};
 
 use crate::failure::Failure;
 use crate::input::Inputs;
+use crate::lists::recipe::{self, Recipe};
+use crate::lists::secret::{self, Secret};
 use crate::quantity::{self, grouped};
-use crate::recipe::{self, Recipe};
-use crate::secret::{self, Secret};
 
 /// Why a filter cannot grow, and what to do.
 pub(crate) const CANNOT_GROW: &str =

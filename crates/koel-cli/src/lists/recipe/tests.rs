@@ -1,7 +1,7 @@
 //! Recipes against the vectors of docs/vectors.json, and all combinations there and back.
 
 use super::*;
-use crate::keys::{Given, Keys};
+use crate::lists::keys::{Given, Keys};
 
 fn bytes_of(hex: &serde_json::Value) -> Vec<u8> {
     let hex = hex.as_str().unwrap();
@@ -27,7 +27,7 @@ fn rules() -> Rules {
 
 #[test]
 fn the_keys_of_lines_match_the_vectors() {
-    let page = include_str!("../../../../docs/vectors.json");
+    let page = include_str!("../../../../../docs/vectors.json");
     let page: serde_json::Value = serde_json::from_str(page).unwrap();
     let rows = page["lines"].as_array().unwrap();
     assert!(rows.len() > 30);

@@ -19,10 +19,10 @@
 use std::path::Path;
 
 use crate::failure::Failure;
-use crate::fields::{self, Column, Delimiter, Field, Separator};
-use crate::keys::Rules;
-use crate::line_key::LineOptions;
+use crate::lines::fields::{self, Column, Delimiter, Field, Separator};
 use crate::lists::Format;
+use crate::lists::keys::Rules;
+use crate::lists::line_key::LineOptions;
 
 /// What a filter stores of the rules for its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]

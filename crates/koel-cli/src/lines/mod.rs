@@ -17,11 +17,16 @@
 //! twice the longest line.
 #![forbid(unsafe_code)]
 
+pub(crate) mod decode;
+pub(crate) mod fields;
+pub(crate) mod gzip;
+pub(crate) mod text;
+
 use std::io::{Error, ErrorKind, Read, Result};
 use std::ops::Range;
 
 use crate::failure::Refused;
-use crate::fields::Records;
+use crate::lines::fields::Records;
 use crate::quantity;
 
 /// With reads of this size, system calls cost little compared with copying.

@@ -17,10 +17,10 @@ use std::io::{Read, Result};
 use std::ops::Range;
 
 use crate::failure::Refused;
-use crate::fields::{Column, Field, Records, Separator};
-use crate::line_key::LineOptions;
+use crate::lines::fields::{Column, Field, Records, Separator};
 use crate::lines::{LineEnd, Lines};
 use crate::lists::adblock::{self, Disabled};
+use crate::lists::line_key::LineOptions;
 use crate::lists::{Format, Skip, hosts_file};
 use crate::quantity::counted;
 use crate::warning::Warnings;

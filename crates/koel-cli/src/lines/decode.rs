@@ -11,9 +11,9 @@ use std::path::Path;
 use zstd::stream::read::Decoder as ZstdDecoder;
 
 use crate::failure::Refused;
-use crate::gzip::Members;
 use crate::lines;
-use crate::text;
+use crate::lines::gzip::Members;
+use crate::lines::text;
 use crate::warning::Warnings;
 
 /// The first bytes of each format that is not plain text. Of the byte at the given index, if any,

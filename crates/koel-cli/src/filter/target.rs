@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use koel::{CuckooFilter, KeyHasher};
 
 use crate::failure::Failure;
-use crate::filter_file::{self, FilterFile};
+use crate::filter::file::{self, FilterFile};
 use crate::identity;
 use crate::output;
-use crate::replace::{self, Readers};
+use crate::output::replace::{self, Readers};
 
 /// The first bytes of every filter.
 const MAGIC: &[u8; 8] = b"koel\r\n\x1a\n";
@@ -66,7 +66,7 @@ impl OutArgs {
         };
         self.check_file(&metadata)?;
         output::before_replacing(path)?;
-        let lock = filter_file::lock_output(path);
+        let lock = file::lock_output(path);
         Ok(Target { path, has_secret: has_secret(path), _lock: lock })
     }
 
@@ -76,7 +76,7 @@ impl OutArgs {
             return Ok(());
         }
         let remedy = "make it writable with `chmod u+w`, or use --force";
-        filter_file::refuse_read_only(&self.out, metadata, remedy)?;
+        file::refuse_read_only(&self.out, metadata, remedy)?;
         let mut first = Vec::with_capacity(MAGIC.len());
         let read = File::open(&self.out)
             .and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut first));
@@ -128,7 +128,7 @@ impl Target<'_> {
         let copied = filter.seek(SeekFrom::Start(0)).and_then(|_| {
             let mut copy = |sink: &mut dyn Write| io::copy(filter, sink).map(|_| ());
             if output::is_stdout(self.path) {
-                crate::closed::require_stdout()?;
+                crate::output::closed::require_stdout()?;
                 return copy(&mut io::stdout().lock());
             }
             output::write(self.path, self.readers(hasher), copy).map(drop)

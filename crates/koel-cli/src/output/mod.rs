@@ -5,19 +5,20 @@
 //! - A symbolic link: it stays; the file that it points to is replaced or created.
 //! - A pipe, a device or an open descriptor, such as `>(gzip > x.gz)`: it is written directly.
 //! - Another name of standard output, such as `/dev/stdout`: treated as standard output.
-#![forbid(unsafe_code)]
+
+pub(crate) mod closed;
+pub(crate) mod replace;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
-use crate::closed;
 use crate::failure::Failure;
 use crate::identity::{self, Identity};
 use crate::input::Inputs;
-use crate::replace::{self, Readers};
 pub(crate) use crate::warning::escape_controls;
 use koel::CuckooFilter;
+use replace::Readers;
 
 const BUFFER: usize = 128 * 1024;
 

@@ -4,7 +4,7 @@
 
 use super::host;
 
-const DATA: &[u8] = include_bytes!("../../tests/data/url-hosts.json.zst");
+const DATA: &[u8] = include_bytes!("../../../tests/data/url-hosts.json.zst");
 
 /// Lines whose host is not that of the standard: the line and the host found.
 const DIFFERING: [(&str, Option<&str>); 20] = [

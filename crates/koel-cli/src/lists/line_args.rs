@@ -6,11 +6,11 @@
 #![forbid(unsafe_code)]
 
 use crate::failure::Failure;
-use crate::fields::{Column, Delimiter, Field, Separator};
-use crate::keys::{Given, Rules};
-use crate::line_key::LineOptions;
+use crate::lines::fields::{Column, Delimiter, Field, Separator};
 use crate::lists::Format;
 use crate::lists::adblock::Disabled;
+use crate::lists::keys::{Given, Rules};
+use crate::lists::line_key::LineOptions;
 use crate::quantity;
 
 #[derive(Clone, Debug, clap::Args)]

@@ -2,8 +2,8 @@
 //! Reads come in pieces of any size, because the buffer hides where a piece ends.
 
 use super::*;
-use crate::fields::Delimiter;
 use crate::lines::count_lines;
+use crate::lines::fields::Delimiter;
 use crate::lines::tests::Drip;
 use proptest::collection::vec;
 use proptest::prelude::*;

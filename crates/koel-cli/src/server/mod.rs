@@ -13,6 +13,7 @@
 //! than the user allows nor keep koel busy for ever.
 #![forbid(unsafe_code)]
 
+pub(crate) mod remote;
 mod wire;
 
 use koel::FilterView;

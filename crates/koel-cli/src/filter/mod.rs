@@ -1,0 +1,8 @@
+//! Filters as the verbs need them: sized and built from arguments, opened, and written.
+
+pub(crate) mod file;
+pub(crate) mod key_count;
+pub(crate) mod room;
+pub(crate) mod sizing;
+pub(crate) mod spool;
+pub(crate) mod target;
