@@ -111,8 +111,8 @@ impl TryFrom<ConcurrentFilter> for CuckooFilter {
 /// * A bucket of 36 to 60 bits gets a word of 64. So the two layouts for a rate of about 0.1 %,
 ///   plain 4x12 and semi-sorted 4x13, become a third larger.
 /// * A filter that has grown, whose buckets are wider, or that has keys in its
-///   [stash](CuckooFilter::stashed_keys) or [corrections](CuckooFilter::corrections) is refused; the
-///   error gives it back.
+///   [stash](CuckooFilter::stashed_keys) or [corrections](CuckooFilter::corrections), is
+///   refused; the error gives it back.
 /// * A [growable](CuckooFilter::is_growable) filter does not grow while it is a concurrent one: an
 ///   insert into the full one fails. It grows again after
 ///   [`into_filter`](ConcurrentFilter::into_filter).
