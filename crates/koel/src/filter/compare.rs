@@ -230,13 +230,13 @@ impl<S: Store> CuckooFilter<S> {
     /// Only a filter that [has grown](Self::has_grown) has any. Growth puts an entry that has no
     /// bit left into both halves of its bucket, and a removal takes out the half of its key only.
     /// Such entries take slots and raise the false-positive rate, which
-    /// [`false_positive_rate`](Self::false_positive_rate) counts. [`clear`](CuckooFilter::clear)
-    /// takes them out, and nothing else does.
+    /// [`false_positive_rate`](Self::false_positive_rate) counts. The removal of the last key takes
+    /// them out, and [`clear`](CuckooFilter::clear) does; nothing else.
     #[must_use]
     pub fn leftovers(&self) -> u64 {
-        let state = &self.body.state;
-        let counted = state.counters.iter().map(|(_, count)| count);
-        counted.fold(state.entries, u64::saturating_add).saturating_sub(state.len)
+        let held = reading!(self.body, reader => reader.held());
+        let leftovers = held.saturating_sub(u128::from(self.len()));
+        u64::try_from(leftovers).unwrap_or(u64::MAX)
     }
 
     /// Compares this filter, the first, with `other`, the second. O(buckets), without memory. Call

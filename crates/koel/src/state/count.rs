@@ -9,6 +9,7 @@ use crate::error::FullError;
 use crate::image::Kind;
 use crate::packing::Layout;
 use crate::state::counters::{ReadCounters, WriteCounters};
+use crate::state::exact::ReadExact;
 use crate::table::{Addressing, Cuckoo, CuckooMut, LocationOf, Match, grows};
 
 impl<C: ReadCounters> State<C> {
@@ -20,6 +21,23 @@ impl<C: ReadCounters> State<C> {
 }
 
 impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
+    /// All copies in slots, counters and the stash: those of the keys, and what growth has left.
+    /// O(counters); O(buckets) in a counting filter.
+    pub(crate) fn held(self) -> u128 {
+        let entries = u128::from(self.state.entries);
+        let in_slots = match self.state.kind {
+            Kind::Filter => entries,
+            Kind::Counting => {
+                let entries = self.table.table().entries();
+                entries.map(|entry| u128::from(self.in_slot(&entry))).sum()
+            }
+            // Values and stamps are no copies.
+            Kind::Maplet | Kind::Expiring => return entries,
+        };
+        let beside = self.state.counters.iter().chain(self.state.exact.stash());
+        in_slots + beside.map(|(_, copies)| u128::from(copies)).sum::<u128>()
+    }
+
     /// How often the key with this address is in.
     pub(crate) fn count_key(self, address: u64) -> u64 {
         self.count(&self.table.table().geometry().locate(address))
@@ -131,17 +149,16 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         let table = self.table.table();
         let Some(entry) = table.longest(&table.geometry().locate(address)) else { return false };
         let (layout, may_have_counter) = (self.layout(), self.reader().may_have_counter(&entry));
-        self.state.len = self.state.len.saturating_sub(1);
-        if may_have_counter && self.state.counters.take(self.table.table().name(&entry)) {
-            return true;
+        if !may_have_counter || !self.state.counters.take(self.table.table().name(&entry)) {
+            let left = layout.value_of(entry.slot) - 1;
+            if left > 0 {
+                self.revalue(&entry, left);
+            } else {
+                self.table.write(&entry, 0);
+                self.state.entries -= 1;
+            }
         }
-        let left = layout.value_of(entry.slot) - 1;
-        if left > 0 {
-            self.revalue(&entry, left);
-        } else {
-            self.table.write(&entry, 0);
-            self.state.entries -= 1;
-        }
+        self.note_one_less();
         true
     }
 

@@ -140,7 +140,9 @@ impl Body<Buffer, Counters> {
     fn take_settled(&mut self, address: u64) -> Option<bool> {
         self.state.exact.copies(address)?;
         let removed = self.state.exact.take(address);
-        self.state.len -= u64::from(removed);
+        if removed {
+            changing!(self, writer => writer.note_one_less());
+        }
         self.note_exact(address);
         Some(removed)
     }

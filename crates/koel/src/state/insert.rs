@@ -143,9 +143,32 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             // A counted copy.
             None => {}
         }
-        let len = self.state.len;
-        self.state.len = if grows::<T>() { len.saturating_sub(1) } else { len - 1 };
+        self.note_one_less();
         true
+    }
+
+    /// Lowers the number of keys, and empties the table after the last one. Only growth leaves
+    /// entries that belong to no key.
+    #[inline(always)]
+    pub(super) fn note_one_less(self) {
+        if !grows::<T>() {
+            self.state.len -= 1;
+            return;
+        }
+        self.state.len = self.state.len.saturating_sub(1);
+        if self.state.len == 0 && self.state.entries > 0 {
+            self.clear_leftovers();
+        }
+    }
+
+    /// Takes out the entries and counters that belong to no key. O(buckets), and at most once for
+    /// each time that growth has left some.
+    #[cold]
+    #[inline(never)]
+    fn clear_leftovers(self) {
+        self.table.table_mut().clear();
+        note!(self.table.table_mut().log, Cleared);
+        self.state.clear_table();
     }
 
     /// Updates the totals for an entry that is gone, a `spare` copy or not. In a growing table

@@ -27,8 +27,8 @@ pub enum Merge {
     Sum,
     /// Takes the larger one: the union of two sets that may overlap.
     ///
-    /// * If a filter has grown, [`len`](crate::CuckooFilter::len) of the union is exact to some
-    ///   percent only.
+    /// * If a filter has grown, [`len`](crate::CuckooFilter::len) of the union may be some percent
+    ///   too high, by [what growth left](crate::CuckooFilter::leftovers) in both.
     /// * A key of one filter may be a false positive of the other. The two keys then share an
     ///   entry, and removing one removes the other.
     Max,
@@ -80,31 +80,17 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
 }
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
-    /// Adds the keys of another table, but for those in its stash. After a failure this table must
-    /// be dropped.
+    /// Adds the entries of another table. The caller sets the number of keys. After a failure this
+    /// table must be dropped.
     pub(super) fn merge<U: Cuckoo, D: ReadCounters>(
         mut self,
         other: Reader<'_, U, D>,
         counts: Merge,
     ) -> Result<(), FullError> {
-        let (added, shared) = match counts {
-            Merge::Sum => {
-                self.add_all(other)?;
-                (other.state.len_in_table(), 0)
-            }
-            Merge::Max => self.raise_all(other)?,
-        };
-        let (ours, theirs) = (self.state.len, other.state.len_in_table());
-        self.state.len = match self.state.kind {
-            Kind::Filter => {
-                let sum = u128::from(ours) + u128::from(theirs);
-                let len =
-                    u64::try_from(sum.saturating_sub(shared)).map_err(|_| FullError::Overflow)?;
-                len.max(ours).max(theirs)
-            }
-            _ => ours.checked_add(added).ok_or(FullError::Overflow)?,
-        };
-        Ok(())
+        match counts {
+            Merge::Sum => self.add_all(other),
+            Merge::Max => self.raise_all(other),
+        }
     }
 
     /// Adds all entries of another table.
@@ -124,32 +110,26 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         }
     }
 
-    /// Raises the count of every key to its count in the other table. Returns how much that added,
-    /// and how much of the other table's counts was in before.
+    /// Raises the count of every key to its count in the other table.
     fn raise_all<U: Cuckoo, D: ReadCounters>(
         &mut self,
         other: Reader<'_, U, D>,
-    ) -> Result<(u64, u128), FullError> {
-        let (mut sum, mut shared) = (0_u64, 0_u128);
+    ) -> Result<(), FullError> {
         for entry in other.table.table().distinct_entries() {
-            let mut added = 0_u64;
             for (prefix, wanted) in other.shorter_entries(entry.prefix) {
-                added = added.saturating_add(self.raise_to(prefix, wanted)?);
+                self.raise_to(prefix, wanted)?;
             }
-            sum = sum.saturating_add(added);
-            shared += u128::from(other.count_of(&entry).saturating_sub(added));
         }
-        Ok((sum, shared))
+        Ok(())
     }
 
-    /// Raises the count of every key of `prefix` to `wanted`. Returns how much that added.
-    fn raise_to(&mut self, prefix: Prefix, wanted: u64) -> Result<u64, FullError> {
+    /// Raises the count of every key of `prefix` to `wanted`.
+    fn raise_to(&mut self, prefix: Prefix, wanted: u64) -> Result<(), FullError> {
         let mut missing = wanted.saturating_sub(self.reader().least_count(prefix));
         if missing > 0 {
             missing = missing.saturating_sub(self.shorten_longer(prefix));
         }
-        self.add_entry(prefix, missing)?;
-        Ok(missing)
+        self.add_entry(prefix, missing)
     }
 
     /// Shortens an entry that continues `prefix` to that prefix, and returns its count; 0 if there

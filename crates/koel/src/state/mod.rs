@@ -113,11 +113,6 @@ impl<C: ReadCounters> State<C> {
         Some(State { len, entries, spares, expiry, ..empty })
     }
 
-    /// Keys inserted and not removed, with copies, but for those in the stash.
-    fn len_in_table(&self) -> u64 {
-        self.len.saturating_sub(self.exact.stashed_copies())
-    }
-
     /// The number of slots that one needs for the keys, without second copies and dead entries:
     /// those in use, and those that keys in the stash found taken.
     fn wanted_slots(&self) -> u64 {
@@ -201,6 +196,12 @@ impl<C: WriteCounters> State<C> {
         let counters = mem::take(&mut self.counters).cleared();
         let empty = Self::new(self.kind, self.profile, counters, C::Exact::default());
         *self = Self { expiry, ..empty };
+    }
+
+    /// Forgets what the table held. The exact answers beside it stay.
+    fn clear_table(&mut self) {
+        self.counters = mem::take(&mut self.counters).cleared();
+        (self.entries, self.spares) = (0, 0);
     }
 
     /// Raises the counter of the entry with this name by `copies`.

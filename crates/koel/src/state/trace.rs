@@ -91,6 +91,10 @@ impl Body<Buffer, Counters> {
                     self.state.counters.add_all(name, copies);
                 }
             }
+            TraceStep::Cleared => {
+                on_table!(&mut self.buckets, table => table.clear());
+                self.state.clear_table();
+            }
             TraceStep::Settled { address, copies } => self.state.exact.set(address, copies),
             TraceStep::Totals { len, entries, spares } => {
                 (self.state.len, self.state.entries, self.state.spares) = (len, entries, spares);

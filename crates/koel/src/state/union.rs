@@ -114,11 +114,20 @@ impl Body<Buffer, Counters> {
         other: &Body<B, C>,
         counts: Merge,
     ) -> Result<(), FullError> {
-        let (answers, len_in_table) = (self.exact_union(other, counts)?, self.state.len_in_table());
+        let (answers, ours) = (self.exact_union(other, counts)?, self.state.len);
         self.state.exact = Exact::default();
-        self.state.len = len_in_table;
         changing!(self, writer => reading!(other, reader => writer.merge(reader, counts)))?;
-        self.settle_union(answers, counts)
+        self.settle_union(answers, counts);
+        self.state.len = self.len_of_union(ours, other.state.len)?;
+        Ok(())
+    }
+
+    /// The keys of two filters, in their union: the sum, or what the union holds if that is less.
+    /// Both are at least what is in: the table is emptied with its last key, and not before.
+    fn len_of_union(&self, ours: u64, theirs: u64) -> Result<u64, FullError> {
+        let held = reading!(self, reader => reader.held());
+        u64::try_from((u128::from(ours) + u128::from(theirs)).min(held))
+            .map_err(|_| FullError::Overflow)
     }
 
     /// Every address that has an exact answer in one of both, with what it has in the union: its
@@ -153,7 +162,7 @@ impl Body<Buffer, Counters> {
 
     /// Gives the union of the tables its exact answers. Where the larger count holds, the stash has
     /// what the table does not count.
-    fn settle_union(&mut self, answers: Vec<(u64, u64)>, counts: Merge) -> Result<(), FullError> {
+    fn settle_union(&mut self, answers: Vec<(u64, u64)>, counts: Merge) {
         let of_table = |body: &Self, address| reading!(body, reader => reader.count_key(address));
         for (address, copies) in answers {
             let beside = match counts {
@@ -166,8 +175,5 @@ impl Body<Buffer, Counters> {
                 self.state.exact.stash_copies(address, beside);
             }
         }
-        let stashed = self.state.exact.stashed_copies();
-        self.state.len = self.state.len.checked_add(stashed).ok_or(FullError::Overflow)?;
-        Ok(())
     }
 }

@@ -66,6 +66,9 @@ pub enum TraceStep {
         /// The copies in the stash, 0 for a correction, `None` for no exact answer.
         copies: Option<u64>,
     },
+    /// The last key went, and every bucket and counter was emptied: growth had left entries that
+    /// belong to no key.
+    Cleared,
     /// The totals changed. The last step of an operation that changed something.
     Totals {
         /// Keys in the filter, with copies.

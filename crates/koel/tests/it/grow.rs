@@ -2,6 +2,7 @@
 //! size, and removed keys are gone.
 
 mod files;
+mod leftovers;
 mod merge;
 
 use std::collections::BTreeMap;
