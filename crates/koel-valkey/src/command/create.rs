@@ -8,7 +8,7 @@ use super::reply::Reply;
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::filter::native::{Secret, Settings};
-use crate::keys::{Keys, Value};
+use crate::keys::{Event, Keys, Value};
 
 pub(super) fn reserve(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
     let settings = arguments::settings(&arguments[2..])?;
@@ -18,7 +18,7 @@ pub(super) fn reserve(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply,
         Value::Filter(_) => return Err(Error::Exists),
     }
     create(keys, settings)?;
-    keys.changed(1, "reserve");
+    keys.changed(1, Event::Reserve);
     Ok(Reply::Ok)
 }
 

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::filter::Filter;
 use crate::filter::header::Header;
 use crate::filter::loading::{Check, Loading};
-use crate::keys::{Keys, Value};
+use crate::keys::{Event, Keys, Value};
 
 /// The most bytes of a chunk.
 const CHUNK_BYTES: usize = 16 << 20;
@@ -65,7 +65,7 @@ pub(super) fn load_chunk(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Rep
         Appended::Part => {}
         Appended::Last(check) => replace(keys, &check, check.run()?)?,
     }
-    keys.changed(1, "loadchunk");
+    keys.changed(1, Event::LoadChunk);
     Ok(Reply::Ok)
 }
 
@@ -91,7 +91,7 @@ pub fn begin(
         let checked = check.run();
         Box::new(move |keys| {
             replace(keys, &check, checked?)?;
-            keys.changed(1, "loadchunk");
+            keys.changed(1, Event::LoadChunk);
             Ok(Outcome::Done(Reply::Ok))
         })
     })))

@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use koel::{BuildError, Builder, CuckooFilter, ImageError, Merge, Prefer, WhenFull};
+use koel::{BuildError, Builder, CuckooFilter, FullError, ImageError, Merge, Prefer, WhenFull};
 
 use crate::error::{Error, Full};
 use crate::filter::header::NativeHeader;
@@ -169,37 +169,45 @@ impl Native {
         &self.filter
     }
 
-    fn grows(&self) -> bool {
-        self.filter.is_growable()
-    }
-
-    /// Adds a batch of items up to the first that finds no room.
-    fn add_batch(&mut self, items: &[&[u8]], unique: bool, added: &mut Vec<Added>) {
-        let before = self.filter.len();
+    /// Adds a batch of items up to the first that finds no room. Returns how many it has tried.
+    fn add_batch(&mut self, items: &[&[u8]], unique: bool, added: &mut [Added]) -> usize {
         if !unique {
+            let before = self.filter.len();
             let Err(error) = self.filter.insert_many(items) else {
-                added.extend(items.iter().map(|_| Added::Yes));
-                return;
+                added.fill(Added::Yes);
+                return items.len();
             };
             let done = usize::try_from(self.filter.len() - before).unwrap_or(items.len());
-            added.extend(items[..done].iter().map(|_| Added::Yes));
-            added.push(Added::Full(Full::of(error, self.grows())));
-            return;
+            added[..done].fill(Added::Yes);
+            added[done] = self.refusal(error);
+            return done + 1;
         }
         let mut new = [false; BATCH];
         let new = &mut new[..items.len()];
         let error = self.filter.insert_unique_many(items, new).err();
-        for (item, &new) in items.iter().zip(&*new) {
-            match error {
-                _ if new => added.push(Added::Yes),
+        for (at, (item, &new)) in items.iter().zip(&*new).enumerate() {
+            added[at] = match error {
+                _ if new => Added::Yes,
                 // An item that was tried and not added is in, except the one that failed.
                 Some(error) if !self.filter.contains(item) => {
-                    added.push(Added::Full(Full::of(error, self.grows())));
-                    return;
+                    added[at] = self.refusal(error);
+                    return at + 1;
                 }
-                _ => added.push(Added::Present),
-            }
+                _ => Added::Present,
+            };
         }
+        items.len()
+    }
+
+    fn note_removed(&mut self, count: u64) {
+        if count > 0 {
+            self.watch = 0;
+        }
+        self.deleted = self.deleted.saturating_add(count);
+    }
+
+    fn refusal(&self, error: FullError) -> Added {
+        Added::Full(Full::of(error, self.filter.is_growable()))
     }
 }
 
@@ -246,11 +254,19 @@ impl Cuckoo for Native {
         Mark(filter.size_in_bytes() as u64, filter.buckets(), filter.slots_in_use(), filter.len())
     }
 
-    fn contains(&self, items: &[&[u8]], _now: u64, found: &mut [bool]) {
+    fn contains(&self, item: &[u8], _now: u64) -> bool {
+        self.filter.contains(item)
+    }
+
+    fn contains_many(&self, items: &[&[u8]], _now: u64, found: &mut [bool]) {
         self.filter.contains_many(items, found);
     }
 
-    fn count(&self, items: &[&[u8]], _now: u64, counts: &mut [u64]) {
+    fn count(&self, item: &[u8], _now: u64) -> u64 {
+        self.filter.count(item)
+    }
+
+    fn count_many(&self, items: &[&[u8]], _now: u64, counts: &mut [u64]) {
         self.filter.count_many(items, counts);
     }
 
@@ -259,26 +275,52 @@ impl Cuckoo for Native {
         (bytes > limit).then_some(Full::Limit { bytes, limit })
     }
 
-    fn add(&mut self, items: &[&[u8]], unique: bool, _limit: u64, added: &mut Vec<Added>) {
-        let before = added.len();
-        for batch in items.chunks(BATCH) {
-            self.add_batch(batch, unique, added);
-            if added.last().is_some_and(Added::is_refused) {
-                break;
+    fn add(&mut self, item: &[u8], unique: bool, _limit: u64) -> Added {
+        let added = if unique {
+            self.filter.insert_unique(item)
+        } else {
+            self.filter.insert(item).map(|()| true)
+        };
+        match added {
+            Ok(true) => {
+                self.watch = 0;
+                Added::Yes
             }
-        }
-        if added[before..].contains(&Added::Yes) {
-            self.watch = 0;
+            Ok(false) => Added::Present,
+            Err(error) => self.refusal(error),
         }
     }
 
-    fn remove(&mut self, items: &[&[u8]], removed: &mut [bool]) {
-        self.filter.remove_many(items, removed);
-        let count = removed.iter().filter(|&&removed| removed).count() as u64;
-        if count > 0 {
+    fn add_many(
+        &mut self,
+        items: &[&[u8]],
+        unique: bool,
+        _limit: u64,
+        added: &mut [Added],
+    ) -> usize {
+        let mut tried = 0;
+        for batch in items.chunks(BATCH) {
+            let end = tried + batch.len();
+            tried += self.add_batch(batch, unique, &mut added[tried..end]);
+            if tried < end || added[tried - 1].is_refused() {
+                break;
+            }
+        }
+        if added[..tried].contains(&Added::Yes) {
             self.watch = 0;
         }
-        self.deleted = self.deleted.saturating_add(count);
+        tried
+    }
+
+    fn remove(&mut self, item: &[u8]) -> bool {
+        let is_removed = self.filter.remove(item);
+        self.note_removed(u64::from(is_removed));
+        is_removed
+    }
+
+    fn remove_many(&mut self, items: &[&[u8]], removed: &mut [bool]) {
+        self.filter.remove_many(items, removed);
+        self.note_removed(removed.iter().filter(|&&removed| removed).count() as u64);
     }
 
     fn compact(&mut self) {

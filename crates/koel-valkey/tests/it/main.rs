@@ -8,5 +8,6 @@ mod compat;
 mod hostile;
 mod model;
 mod secret;
+mod singles;
 mod support;
 mod windows;
