@@ -24,19 +24,22 @@ pub enum Event {
     LoadChunk,
     /// Other filters were merged into it.
     Merge,
+    /// Items were refuted.
+    Refute,
     /// The filter was created.
     Reserve,
 }
 
 impl Event {
     /// All events, in the order of their numbers.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Add,
         Self::Advance,
         Self::Compact,
         Self::Delete,
         Self::LoadChunk,
         Self::Merge,
+        Self::Refute,
         Self::Reserve,
     ];
 
@@ -50,6 +53,7 @@ impl Event {
             Self::Delete => "del",
             Self::LoadChunk => "loadchunk",
             Self::Merge => "merge",
+            Self::Refute => "refute",
             Self::Reserve => "reserve",
         }
     }

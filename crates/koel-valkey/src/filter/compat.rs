@@ -13,7 +13,7 @@
 
 use crate::error::{Error, Full};
 use crate::filter::header::{Header, Shape, Totals};
-use crate::filter::{Added, Cuckoo, Info, Options, try_copy};
+use crate::filter::{Added, Cuckoo, Info, Measure, Options, try_copy};
 
 /// Tables that a filter may get here (`cf-max-expansions` of the reference).
 const MOST_TABLES: u64 = 32;
@@ -118,6 +118,12 @@ impl Compat {
     pub(super) fn table_end(&self, offset: usize) -> usize {
         let mut ends = self.tables.iter().map(|table| table.start + table.len());
         ends.find(|&end| end > offset).unwrap_or(self.slots.len())
+    }
+
+    /// Bytes that it has allocated.
+    pub(super) fn allocated_bytes(&self, measure: Measure<'_>) -> usize {
+        measure(self.slots.as_ptr(), self.slots.capacity())
+            + self.tables.capacity() * size_of::<Table>()
     }
 
     pub(super) fn body(&self) -> &[u8] {
@@ -292,6 +298,7 @@ impl Cuckoo for Compat {
             window: 0,
             expired: 0,
             evicted: 0,
+            corrections: 0,
         }
     }
 }

@@ -13,12 +13,14 @@
 //!
 //! **Cost.** As `koel::ExpiringFilter`: a new step of the window costs nothing.
 
+use std::ptr;
+
 use koel::{Builder, ExpiringFilter, FullError, ImageError};
 
 use crate::error::{Error, Full};
-use crate::filter::header::NativeHeader;
+use crate::filter::header::{NativeHeader, Origin};
 use crate::filter::native::{BATCH, Key, Settings, Window};
-use crate::filter::{Added, Cuckoo, Info, Options};
+use crate::filter::{Added, Cuckoo, Info, Measure, Options};
 
 /// Ticks of a second.
 const SECOND: u64 = 1000;
@@ -67,13 +69,21 @@ impl Expiring {
         Ok(builder(settings, window).size_in_bytes()? as u64)
     }
 
-    /// The filter of a header and its complete body, which are of unknown origin.
+    /// The filter of a header and its complete body, which came from somewhere.
     ///
     /// # Errors
     /// [`ImageError`] if the body is no sound image.
-    pub fn load(header: NativeHeader, expired: u64, image: &[u8]) -> Result<Self, ImageError> {
+    pub fn load(
+        header: NativeHeader,
+        expired: u64,
+        image: &[u8],
+        of: Origin,
+    ) -> Result<Self, ImageError> {
         let NativeHeader { error, capacity, deleted, options, .. } = header;
-        let filter = ExpiringFilter::from_bytes(image)?;
+        let filter = match of {
+            Origin::Anywhere => ExpiringFilter::from_bytes(image)?,
+            Origin::DataSet => ExpiringFilter::from_trusted_bytes(image)?,
+        };
         Ok(Self { filter, capacity, error, deleted, expired, options })
     }
 
@@ -84,6 +94,12 @@ impl Expiring {
     pub fn try_clone(&self) -> Result<Self, Error> {
         let filter = self.filter.try_clone().map_err(|_| Error::NoMemory)?;
         Ok(Self { filter, ..*self })
+    }
+
+    /// Bytes that it has allocated, with those of its own value.
+    pub(super) fn allocated_bytes(&self, measure: Measure<'_>) -> usize {
+        let table = |bytes: &[u8]| measure(bytes.as_ptr(), bytes.len());
+        measure(ptr::from_ref(self).cast(), size_of::<Self>()) + self.filter.allocated_bytes(table)
     }
 
     pub(super) fn header(&self) -> NativeHeader {

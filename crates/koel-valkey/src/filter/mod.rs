@@ -14,6 +14,7 @@ pub mod record;
 
 use std::fmt::Debug;
 use std::ops::Range;
+use std::ptr;
 
 use crate::error::{Error, Full};
 use compat::Compat;
@@ -87,6 +88,8 @@ pub struct Info {
     pub expired: u64,
     /// Items that were taken out for others before they expired.
     pub evicted: u64,
+    /// Items that were refuted, and would be reported otherwise.
+    pub corrections: u64,
 }
 
 /// What changes when a filter takes an item or makes room for one: bytes, buckets, slots in use and
@@ -178,6 +181,9 @@ pub trait Cuckoo {
     fn info(&self, now: u64) -> Info;
 }
 
+/// Says how many bytes the allocation that begins at an address takes, of which so many are used.
+pub type Measure<'a> = &'a dyn Fn(*const u8, usize) -> usize;
+
 /// The value of a key.
 #[derive(Debug)]
 pub enum Filter {
@@ -256,7 +262,19 @@ impl Filter {
         matches!(self, Self::Expiring(_))
     }
 
-    /// Bytes of memory.
+    /// Bytes that it has allocated, with those of its own value.
+    #[must_use]
+    pub fn allocated_bytes(&self, measure: Measure<'_>) -> usize {
+        let parts = match self {
+            Self::Native(filter) => filter.allocated_bytes(measure),
+            Self::Expiring(filter) => filter.allocated_bytes(measure),
+            Self::Compat(filter) => filter.allocated_bytes(measure),
+            Self::Loading(chunks) => chunks.allocated_bytes(measure),
+        };
+        measure(ptr::from_ref(self).cast(), size_of::<Self>()) + parts
+    }
+
+    /// Bytes of memory, about.
     #[must_use]
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.body_len()

@@ -7,13 +7,13 @@
 //! Same commands, same bytes: nothing here depends on a clock, a random number or the server. So
 //! replicas that receive the same commands are equal byte by byte.
 
-use std::fmt;
+use std::{fmt, ptr};
 
 use koel::{BuildError, Builder, CuckooFilter, FullError, ImageError, Merge, Prefer, WhenFull};
 
 use crate::error::{Error, Full};
-use crate::filter::header::NativeHeader;
-use crate::filter::{Added, Cuckoo, Info, Mark, Options};
+use crate::filter::header::{NativeHeader, Origin};
+use crate::filter::{Added, Cuckoo, Info, Mark, Measure, Options};
 
 /// The error rate if none is given.
 pub const DEFAULT_ERROR: f64 = 0.001;
@@ -107,13 +107,16 @@ impl Native {
         Ok(plan.size_in_bytes as u64)
     }
 
-    /// The filter of a header and its complete body, which are of unknown origin.
+    /// The filter of a header and its complete body, which came from somewhere.
     ///
     /// # Errors
     /// [`ImageError`] if the body is no sound image.
-    pub fn load(header: NativeHeader, image: &[u8]) -> Result<Self, ImageError> {
+    pub fn load(header: NativeHeader, image: &[u8], of: Origin) -> Result<Self, ImageError> {
         let NativeHeader { error, capacity, deleted, options, .. } = header;
-        let filter = CuckooFilter::from_bytes(image)?;
+        let filter = match of {
+            Origin::Anywhere => CuckooFilter::from_bytes(image)?,
+            Origin::DataSet => CuckooFilter::from_trusted_bytes(image)?,
+        };
         Ok(Self { filter, capacity, error, deleted, options, watch: 0 })
     }
 
@@ -127,6 +130,36 @@ impl Native {
         self.watch = 0;
         self.deleted = self.deleted.saturating_add(other.deleted);
         Ok(())
+    }
+
+    /// Says that items were not added. Returns which of them were reported, and are no more.
+    ///
+    /// # Errors
+    /// [`Error::Corrections`] if there may be too many, [`Error::NoMemory`]; nothing was changed
+    /// then.
+    pub fn refute(&mut self, items: &[&[u8]]) -> Result<Vec<bool>, Error> {
+        let mut corrected = Vec::new();
+        corrected.try_reserve_exact(items.len()).map_err(|_| Error::NoMemory)?;
+        corrected.resize(items.len(), false);
+        self.filter.contains_many(items, &mut corrected);
+        let coming = corrected.iter().filter(|&&is_reported| is_reported).count() as u64;
+        let limit = self.filter.slots();
+        if self.filter.corrections().saturating_add(coming) > limit {
+            return Err(Error::Corrections { limit });
+        }
+        for (item, corrected) in items.iter().zip(&mut corrected) {
+            *corrected = self.filter.refute(*item).map_err(|_| Error::Corrections { limit })?;
+        }
+        if corrected.contains(&true) {
+            self.watch = 0;
+        }
+        Ok(corrected)
+    }
+
+    /// Bytes that it has allocated, with those of its own value.
+    pub(super) fn allocated_bytes(&self, measure: Measure<'_>) -> usize {
+        let table = |bytes: &[u8]| measure(bytes.as_ptr(), bytes.len());
+        measure(ptr::from_ref(self).cast(), size_of::<Self>()) + self.filter.allocated_bytes(table)
     }
 
     /// A copy in its own memory.
@@ -335,6 +368,7 @@ impl Cuckoo for Native {
 
     fn info(&self, _now: u64) -> Info {
         let (filter, rate) = (&self.filter, self.filter.false_positive_rate());
-        self.header().info(filter.len(), filter.buckets(), rate, filter.load_factor())
+        let info = self.header().info(filter.len(), filter.buckets(), rate, filter.load_factor());
+        Info { corrections: filter.corrections(), ..info }
     }
 }

@@ -79,7 +79,7 @@ impl<'a> ServerKeys<'a> {
         }
         let mut further = Vec::new();
         if let Some((capacity, secret)) = self.created {
-            let digits: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+            let digits = format!("{:032x}", u128::from_le_bytes(secret).swap_bytes());
             if command.name == "RESERVE" {
                 further.extend(["SECRET", &digits].map(|word| self.context.string(word)));
             } else {

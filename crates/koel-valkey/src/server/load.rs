@@ -51,6 +51,12 @@ pub(super) unsafe extern "C" fn RedisModule_OnLoad(
 }
 
 fn load(context: Context, arguments: Vec<&[u8]>) -> Result<(), String> {
+    if koel::HUGE_PAGES {
+        let build = "build it alone: cargo build --release -p koel-valkey";
+        return Err(format!(
+            "its memory would not be counted, because of a feature of koel; {build}"
+        ));
+    }
     let mut random = [0; 16];
     // SAFETY: so many bytes are written.
     unsafe { (api().GetRandomBytes)(random.as_mut_ptr(), random.len()) };
@@ -223,8 +229,9 @@ const FUNCTIONS: [CommandFn; COMMANDS.len()] = [
     enter::<15>,
     enter::<16>,
     enter::<17>,
-    #[cfg(feature = "faults")]
     enter::<18>,
+    #[cfg(feature = "faults")]
+    enter::<19>,
 ];
 
 /// Runs the command of this number.

@@ -7,6 +7,7 @@ mod bytes;
 mod compat;
 mod hostile;
 mod model;
+mod refute;
 mod secret;
 mod singles;
 mod support;

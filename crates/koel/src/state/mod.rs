@@ -113,6 +113,11 @@ impl<C: ReadCounters> State<C> {
         Some(State { len, entries, spares, expiry, ..empty })
     }
 
+    /// Bytes that searches have left for the next.
+    fn search_bytes(&self) -> usize {
+        self.search.allocated_bytes()
+    }
+
     /// Keys inserted and not removed, with copies, but for those in the stash.
     fn len_in_table(&self) -> u64 {
         self.len.saturating_sub(self.exact.stashed_copies())
