@@ -3,6 +3,7 @@
 #![no_main]
 
 use koel_valkey::command;
+use koel_valkey::filter::header::Origin;
 use koel_valkey::filter::record::{self, ENCODING, Source};
 use koel_valkey::keys::{Memory, MemoryKeys};
 use libfuzzer_sys::fuzz_target;
@@ -69,7 +70,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut input = Input(bytes);
     let encoding = if input.byte() == Some(0) { REFERENCE_ENCODING } else { ENCODING };
     let mut memory = Memory { limit: LIMIT, ..Memory::default() };
-    if let Ok(filter) = record::load(encoding, &mut input) {
+    if let Ok(filter) = record::load(encoding, Origin::Anywhere, &mut input) {
         memory.values.insert(b"a".to_vec(), Some(filter));
     }
     while let Some(byte) = input.byte() {

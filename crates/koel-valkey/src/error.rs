@@ -76,8 +76,8 @@ pub enum Error {
     /// The field of INFO.
     #[error(
         "ERR unknown field: INFO has CAPACITY, SIZE, BUCKETS, FILTERS, ITEMS, DELETED, \
-         BUCKETSIZE, EXPANSION, MAXITERATIONS, ERROR, RATE, LOAD, FORMAT, WINDOW, EXPIRED and \
-         EVICTED"
+         BUCKETSIZE, EXPANSION, MAXITERATIONS, ERROR, RATE, LOAD, FORMAT, CORRECTIONS, WINDOW, \
+         EXPIRED and EVICTED"
     )]
     UnknownField,
     /// No filter can be built with these settings.
@@ -120,6 +120,24 @@ pub enum Error {
          delete the key"
     )]
     Checking,
+    /// REFUTE: there are as many corrections as there may be.
+    #[error(
+        "ERR the filter would have more corrections than the {limit} that it may have; nothing was \
+         changed: reserve a new one with a smaller ERROR"
+    )]
+    Corrections {
+        /// The most corrections.
+        limit: u64,
+    },
+    /// REFUTE of a filter with a window.
+    #[error("ERR a filter with a WINDOW has no corrections, which would have to expire too")]
+    RefuteWindow,
+    /// REFUTE of a filter in RedisBloom's layout.
+    #[error(
+        "ERR a filter in RedisBloom's layout has no place for corrections: add its items to a new \
+         filter"
+    )]
+    RefuteCompat,
     /// Replication was paused when a command that ran beside others was done.
     #[error(
         "TRYAGAIN writes are paused by CLIENT PAUSE, a failover or a shutdown, and nothing was \

@@ -9,8 +9,55 @@ use crate::filter::native::Key;
 /// So many bytes are taken without asking the server, which takes some microseconds.
 const FEW_BYTES: u64 = 1 << 20;
 
-/// The event of a key whose filter has got items.
-pub const ADDED: &str = "add";
+/// What listeners hear of a key that was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Items were added.
+    Add,
+    /// Time went on, or room was made, and nothing was added.
+    Advance,
+    /// Unused memory was given back.
+    Compact,
+    /// Items were deleted.
+    Delete,
+    /// A chunk was loaded.
+    LoadChunk,
+    /// Other filters were merged into it.
+    Merge,
+    /// Items were refuted.
+    Refute,
+    /// The filter was created.
+    Reserve,
+}
+
+impl Event {
+    /// All events, in the order of their numbers.
+    pub const ALL: [Self; 8] = [
+        Self::Add,
+        Self::Advance,
+        Self::Compact,
+        Self::Delete,
+        Self::LoadChunk,
+        Self::Merge,
+        Self::Refute,
+        Self::Reserve,
+    ];
+
+    /// Its name, without the prefix of the commands.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Advance => "advance",
+            Self::Compact => "compact",
+            Self::Delete => "del",
+            Self::LoadChunk => "loadchunk",
+            Self::Merge => "merge",
+            Self::Refute => "refute",
+            Self::Reserve => "reserve",
+        }
+    }
+}
 
 /// What a key holds.
 #[derive(Debug)]
@@ -56,15 +103,17 @@ pub trait Keys {
     /// Replaces the value of a key, which is missing or a filter. Its time to live stays.
     fn put(&mut self, argument: usize, filter: Filter);
 
-    /// Says that the command has changed a key. Without this, replicas do not get the command.
-    fn changed(&mut self, argument: usize, event: &'static str);
+    /// Says, once, that the command has changed a key. Without this, replicas do not get the
+    /// command.
+    fn changed(&mut self, argument: usize, event: Event);
 
     /// Says that the command has added only the items that are these arguments, for a reason that
     /// replicas may not have. They get only those items.
     fn added_only(&mut self, argument: usize, items: Vec<usize>);
 
-    /// The most bytes that a filter may take.
-    fn limit(&self) -> u64;
+    /// The most bytes that a filter may take, if it is to take so many. None for what was checked
+    /// before; the server is asked for that only beyond the limit, since that takes time.
+    fn limit(&self, bytes: u64) -> u64;
 
     /// Bytes that the server can take now without harm to others.
     fn room(&mut self) -> u64;
@@ -87,7 +136,7 @@ pub trait Keys {
     /// # Errors
     /// [`Error::Limit`] or [`Error::Room`].
     fn admit(&mut self, bytes: u64) -> Result<(), Error> {
-        let limit = self.limit();
+        let limit = self.limit(bytes);
         if bytes > limit { Err(Error::Limit { bytes, limit }) } else { self.has_room(bytes) }
     }
 
@@ -125,7 +174,7 @@ pub struct MemoryKeys<'a> {
     /// The arguments.
     pub arguments: &'a [&'a [u8]],
     /// Events of keys that were changed, in order.
-    pub events: Vec<(Vec<u8>, &'static str)>,
+    pub events: Vec<(Vec<u8>, Event)>,
 }
 
 impl MemoryKeys<'_> {
@@ -155,15 +204,15 @@ impl Keys for MemoryKeys<'_> {
         self.memory.values.insert(self.key(argument), Some(filter));
     }
 
-    fn changed(&mut self, argument: usize, event: &'static str) {
+    fn changed(&mut self, argument: usize, event: Event) {
         self.events.push((self.key(argument), event));
     }
 
     fn added_only(&mut self, argument: usize, _items: Vec<usize>) {
-        self.changed(argument, ADDED);
+        self.changed(argument, Event::Add);
     }
 
-    fn limit(&self) -> u64 {
+    fn limit(&self, _bytes: u64) -> u64 {
         self.memory.limit
     }
 

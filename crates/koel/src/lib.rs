@@ -15,6 +15,7 @@ mod face;
 #[cfg(any(feature = "std", feature = "serde"))]
 mod file;
 mod filter;
+mod host;
 mod image;
 pub mod map;
 mod maplet;
@@ -24,6 +25,10 @@ mod packing;
 mod serde;
 mod state;
 mod table;
+
+/// Whether large tables are memory maps of their own, with huge pages where the system has them:
+/// the feature `huge-pages`. An allocator does not see that memory.
+pub const HUGE_PAGES: bool = cfg!(feature = "huge-pages");
 
 pub use address::hash::KeyHasher;
 pub use address::key::{HashedKey, Key, KeyData, KeyHash, KeyParts};

@@ -21,7 +21,18 @@ const FLOORS_OF_THE_STORE: Floors = &[&["content"], &["log", "lsm"], &["kernel",
 
 /// The floors of `koel`: faces, rules, bytes, table, slots, addresses, machine.
 const FLOORS_OF_THE_LIBRARY: Floors = &[
-    &["filter", "maplet", "counting", "expiring", "concurrent", "map", "file", "serde", "face"],
+    &[
+        "filter",
+        "maplet",
+        "counting",
+        "expiring",
+        "concurrent",
+        "map",
+        "file",
+        "serde",
+        "face",
+        "host",
+    ],
     &["state", "builder"],
     &["image", "error"],
     &["table"],

@@ -9,7 +9,7 @@ use super::{Access, named};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::filter::native::Key;
-use crate::keys::{Keys, Value};
+use crate::keys::{Event, Keys, Value};
 
 /// Arguments before the command.
 const BEFORE: usize = 2;
@@ -48,7 +48,7 @@ impl Keys for KeysAt<'_> {
         self.keys.put(BEFORE + argument, filter);
     }
 
-    fn changed(&mut self, argument: usize, event: &'static str) {
+    fn changed(&mut self, argument: usize, event: Event) {
         self.keys.changed(BEFORE + argument, event);
     }
 
@@ -57,8 +57,8 @@ impl Keys for KeysAt<'_> {
         self.keys.added_only(BEFORE + argument, items);
     }
 
-    fn limit(&self) -> u64 {
-        self.keys.limit()
+    fn limit(&self, bytes: u64) -> u64 {
+        self.keys.limit(bytes)
     }
 
     fn now(&mut self) -> u64 {

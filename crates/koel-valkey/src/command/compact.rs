@@ -5,14 +5,14 @@ use super::parts::{Outcome, Work};
 use super::reply::Reply;
 use crate::error::Error;
 use crate::filter::{Cuckoo, Filter};
-use crate::keys::{Keys, Value};
+use crate::keys::{Event, Keys, Value};
 
 pub(super) fn compact(keys: &mut dyn Keys, _: &[&[u8]]) -> Result<Reply, Error> {
     let now = keys.now();
     let filter = keys.write(1).or_for_all(Error::NoFilterToCompact)?.complete_mut()?;
     filter.advance(now);
     filter.compact();
-    keys.changed(1, "compact");
+    keys.changed(1, Event::Compact);
     Ok(Reply::Ok)
 }
 
@@ -42,7 +42,7 @@ pub fn begin(
                 return Ok(Outcome::Again);
             }
             keys.put(1, compacted.into());
-            keys.changed(1, "compact");
+            keys.changed(1, Event::Compact);
             Ok(Outcome::Done(Reply::Ok))
         })
     })))

@@ -2,30 +2,40 @@
 
 use super::reply::Reply;
 use crate::error::Error;
-use crate::keys::Keys;
+use crate::filter::Cuckoo;
+use crate::keys::{Event, Keys};
 
 pub(super) fn delete(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
-    let mut removed = [false];
-    delete_all(keys, &arguments[2..], &mut removed)?;
-    Ok(Reply::Bool(removed[0]))
+    let mut is_removed = false;
+    delete_by(keys, |filter| {
+        is_removed = filter.remove(arguments[2]);
+        is_removed
+    })?;
+    Ok(Reply::Bool(is_removed))
 }
 
 pub(super) fn delete_many(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
     let items = &arguments[2..];
     let mut removed = vec![false; items.len()];
-    delete_all(keys, items, &mut removed)?;
+    delete_by(keys, |filter| {
+        filter.remove_many(items, &mut removed);
+        removed.contains(&true)
+    })?;
     Ok(Reply::Bools(removed))
 }
 
-fn delete_all(keys: &mut dyn Keys, items: &[&[u8]], removed: &mut [bool]) -> Result<(), Error> {
+/// Calls `remove`, which tells whether it has removed anything.
+fn delete_by(
+    keys: &mut dyn Keys,
+    remove: impl FnOnce(&mut dyn Cuckoo) -> bool,
+) -> Result<(), Error> {
     let now = keys.now();
     let filter = keys.write(1).or_for_all(Error::NoFilterToDeleteFrom)?.complete_mut()?;
     let advanced = filter.advance(now);
-    filter.remove(items, removed);
-    if removed.contains(&true) {
-        keys.changed(1, "del");
+    if remove(filter) {
+        keys.changed(1, Event::Delete);
     } else if advanced {
-        keys.changed(1, "advance");
+        keys.changed(1, Event::Advance);
     }
     Ok(())
 }

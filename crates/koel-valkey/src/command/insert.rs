@@ -1,14 +1,12 @@
 //! `ADD key item`, `ADDNX key item` and
 //! `INSERT[NX] key [CAPACITY n] [NOCREATE] ITEMS item..`
 
-use std::slice;
-
 use super::arguments::{self, Insert};
 use super::create::create;
 use super::reply::Reply;
 use crate::error::{Error, Full};
 use crate::filter::{Added, Cuckoo};
-use crate::keys::{ADDED, Keys, Value};
+use crate::keys::{Event, Keys, Value};
 
 /// After so many refused items, a command looks for room no more. A search without success takes
 /// some tenths of a millisecond, and the server does nothing else meanwhile.
@@ -23,12 +21,12 @@ pub(super) fn add_absent(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Rep
 }
 
 pub(super) fn insert(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
-    let added = add_all(keys, arguments, &arguments::insert(&arguments[2..])?, false)?;
+    let added = add_many(keys, arguments, false)?;
     Ok(Reply::Added(added.into_iter().map(|added| added == Added::Yes).collect()))
 }
 
 pub(super) fn insert_absent(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
-    let added = add_all(keys, arguments, &arguments::insert(&arguments[2..])?, true)?;
+    let added = add_many(keys, arguments, true)?;
     let number = |added| match added {
         Added::Yes => 1,
         Added::Present => 0,
@@ -39,23 +37,32 @@ pub(super) fn insert_absent(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<
 
 fn add_one(keys: &mut dyn Keys, arguments: &[&[u8]], unique: bool) -> Result<Reply, Error> {
     let insert = Insert { settings: arguments::default(), create: true, items: &arguments[2..] };
-    match add_all(keys, arguments, &insert, unique)?.first() {
-        Some(&Added::Full(full)) => Err(Error::Full(full)),
-        answer => Ok(Reply::Bool(answer == Some(&Added::Yes))),
+    let mut added = [Added::Present];
+    add_all(keys, arguments, &insert, unique, &mut added)?;
+    match added {
+        [Added::Full(full)] => Err(Error::Full(full)),
+        [added] => Ok(Reply::Bool(added == Added::Yes)),
     }
 }
 
+fn add_many(keys: &mut dyn Keys, arguments: &[&[u8]], unique: bool) -> Result<Vec<Added>, Error> {
+    let (insert, mut added) = (arguments::insert(&arguments[2..])?, Vec::new());
+    added.try_reserve_exact(insert.items.len()).map_err(|_| Error::NoMemory)?;
+    added.resize(insert.items.len(), Added::Present);
+    add_all(keys, arguments, &insert, unique, &mut added)?;
+    Ok(added)
+}
+
 /// Adds items, the last of the arguments, to the filter of the key, which is created if it is
-/// missing.
+/// missing. Writes what became of each to `added`.
 fn add_all(
     keys: &mut dyn Keys,
     arguments: &[&[u8]],
     insert: &Insert<'_>,
     unique: bool,
-) -> Result<Vec<Added>, Error> {
-    let (limit, now) = (keys.limit(), keys.now());
-    let mut added = Vec::new();
-    added.try_reserve_exact(insert.items.len()).map_err(|_| Error::NoMemory)?;
+    added: &mut [Added],
+) -> Result<(), Error> {
+    let now = keys.now();
     let created = matches!(keys.write(1), Value::Missing);
     if created {
         if !insert.create {
@@ -63,34 +70,34 @@ fn add_all(
         }
         create(keys, insert.settings)?;
     }
+    let bytes = keys.write(1).or(Error::NotFound)?.bytes_at_stake();
+    let limit = keys.limit(bytes);
     let filter = keys.write(1).or(Error::NotFound)?;
     let expires = filter.expires();
     let filter = filter.complete_mut()?;
     if let Some(full) = filter.beyond(insert.items.len(), now, limit) {
-        let mut found = vec![false; insert.items.len()];
-        if unique {
-            filter.contains(insert.items, now, &mut found);
+        for (item, added) in insert.items.iter().zip(added) {
+            let is_in = unique && filter.contains(item, now);
+            *added = if is_in { Added::Present } else { Added::Full(full) };
         }
-        let refused = |is_in| if is_in { Added::Present } else { Added::Full(full) };
-        added.extend(found.into_iter().map(refused));
-        return Ok(added);
+        return Ok(());
     }
     let advanced = filter.advance(now);
     let before = filter.mark();
-    add_each(filter, insert.items, unique, (now, limit), &mut added);
+    add_each(filter, insert.items, unique, (now, limit), added);
     if created || added.contains(&Added::Yes) {
         if created || expires || !added.iter().any(depends_on_server) {
-            keys.changed(1, ADDED);
+            keys.changed(1, Event::Add);
         } else {
             let first = arguments.len() - insert.items.len();
-            let items = (first..).zip(&added).filter(|(_, added)| **added == Added::Yes);
+            let items = (first..).zip(&*added).filter(|(_, added)| **added == Added::Yes);
             keys.added_only(1, items.map(|(item, _)| item).collect());
         }
-    } else if advanced || filter.mark() != before || expires && has_refused(&added) {
+    } else if advanced || filter.mark() != before || expires && has_refused(added) {
         // Looking for room takes out what has expired, and may split buckets.
-        keys.changed(1, "advance");
+        keys.changed(1, Event::Advance);
     }
-    Ok(added)
+    Ok(())
 }
 
 /// Adds items, also those after one that found no room, but not after [`MOST_REFUSED`] of these.
@@ -99,29 +106,32 @@ fn add_each(
     items: &[&[u8]],
     unique: bool,
     (now, limit): (u64, u64),
-    added: &mut Vec<Added>,
+    added: &mut [Added],
 ) {
+    if let ([item], [added]) = (items, &mut *added) {
+        *added = filter.add(item, unique, limit);
+        return;
+    }
+    let mut tried = 0;
     for _ in 0..MOST_REFUSED {
-        filter.add(&items[added.len()..], unique, limit, added);
-        if added.len() == items.len() {
+        tried += filter.add_many(&items[tried..], unique, limit, &mut added[tried..]);
+        if tried == items.len() {
             return;
         }
     }
-    let rest = &items[added.len()..];
-    let Some(&refused) = added.last() else { return };
+    let refused = added[tried - 1];
+    let (rest, added) = (&items[tried..], &mut added[tried..]);
     let mut found = vec![false; rest.len()];
-    filter.contains(rest, now, &mut found);
+    filter.contains_many(rest, now, &mut found);
     // Those that are in need no search: they get a copy or a new time.
     let mut has_room = true;
-    for (item, is_in) in rest.iter().zip(found) {
-        match is_in {
-            true if unique => added.push(Added::Present),
-            true if has_room => {
-                filter.add(slice::from_ref(item), unique, limit, added);
-                has_room = !added.last().is_some_and(Added::is_refused);
-            }
-            _ => added.push(refused),
-        }
+    for ((item, added), is_in) in rest.iter().zip(added).zip(found) {
+        *added = match is_in {
+            true if unique => Added::Present,
+            true if has_room => filter.add(item, unique, limit),
+            _ => refused,
+        };
+        has_room &= !(is_in && added.is_refused());
     }
 }
 

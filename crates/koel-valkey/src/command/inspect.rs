@@ -15,7 +15,7 @@ pub(super) fn info(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Er
     }
 }
 
-/// What the reference's INFO returns, in its order. A filter with a window has more.
+/// What the reference's INFO returns, in its order. A filter with corrections or a window has more.
 fn all(info: Info, options: Options) -> Reply {
     let mut entries = vec![
         ("Size", Reply::count(info.bytes)),
@@ -27,6 +27,9 @@ fn all(info: Info, options: Options) -> Reply {
         ("Expansion rate", Reply::Integer(options.expansion.into())),
         ("Max iterations", Reply::Integer(options.max_iterations.into())),
     ];
+    if info.corrections > 0 {
+        entries.push(("Number of corrections", Reply::count(info.corrections)));
+    }
     if info.window > 0 {
         entries.push(("Window", Reply::count(info.window)));
         entries.push(("Number of items expired", Reply::count(info.expired)));
@@ -50,6 +53,7 @@ fn field(info: Info, options: Options, name: &[u8]) -> Result<Reply, Error> {
         ("RATE", Reply::Double(info.rate)),
         ("LOAD", Reply::Double(info.load)),
         ("FORMAT", Reply::Text(info.format)),
+        ("CORRECTIONS", Reply::count(info.corrections)),
         ("WINDOW", Reply::count(info.window)),
         ("EXPIRED", Reply::count(info.expired)),
         ("EVICTED", Reply::count(info.evicted)),

@@ -8,12 +8,9 @@ use crate::filter::Cuckoo;
 use crate::keys::{Keys, Value};
 
 pub(super) fn exists(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
-    let mut found = [false];
     let now = keys.now();
-    if let Some(filter) = filter(keys)? {
-        filter.contains(&arguments[2..], now, &mut found);
-    }
-    Ok(Reply::Bool(found[0]))
+    let found = filter(keys)?.is_some_and(|filter| filter.contains(arguments[2], now));
+    Ok(Reply::Bool(found))
 }
 
 pub(super) fn exists_many(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
@@ -21,18 +18,17 @@ pub(super) fn exists_many(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Re
     let mut found = vec![false; items.len()];
     let now = keys.now();
     if let Some(filter) = filter(keys)? {
-        filter.contains(items, now, &mut found);
+        match (items, &mut found[..]) {
+            ([item], [found]) => *found = filter.contains(item, now),
+            (items, found) => filter.contains_many(items, now, found),
+        }
     }
     Ok(Reply::Bools(found))
 }
 
 pub(super) fn count(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
-    let mut counts = [0];
     let now = keys.now();
-    if let Some(filter) = filter(keys)? {
-        filter.count(&arguments[2..], now, &mut counts);
-    }
-    Ok(Reply::count(counts[0]))
+    Ok(Reply::count(filter(keys)?.map_or(0, |filter| filter.count(arguments[2], now))))
 }
 
 pub(super) fn count_many(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
@@ -40,7 +36,7 @@ pub(super) fn count_many(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Rep
     let mut counts = vec![0; items.len()];
     let now = keys.now();
     if let Some(filter) = filter(keys)? {
-        filter.count(items, now, &mut counts);
+        filter.count_many(items, now, &mut counts);
     }
     Ok(Reply::Array(counts.into_iter().map(Reply::count).collect()))
 }

@@ -16,12 +16,12 @@ use super::reply::Reply;
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::filter::native::Native;
-use crate::keys::{Keys, Value};
+use crate::keys::{Event, Keys, Value};
 
 pub(super) fn merge(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
     let operands = Operands::of(keys, arguments)?;
     keys.has_room(operands.first_bytes)?;
-    let (mut union, limit) = (native(keys, operands.first)?.try_clone()?, keys.limit());
+    let (mut union, limit) = (native(keys, operands.first)?.try_clone()?, keys.limit(u64::MAX));
     for source in operands.sources {
         add(&mut union, native(keys, source)?, limit)?;
     }
@@ -73,7 +73,7 @@ pub fn begin(
         return Ok(None);
     }
     keys.has_room(operands.first_bytes.saturating_add(operands.largest_bytes))?;
-    let limit = keys.limit();
+    let limit = keys.limit(u64::MAX);
     Ok(Some(Box::new(move |host| {
         let union = build(host, &operands, limit, watch);
         Box::new(move |keys| finish(keys, &operands, union?, watch))
@@ -130,12 +130,12 @@ fn add(union: &mut Native, source: &Native, limit: u64) -> Result<(), Error> {
 }
 
 fn put(keys: &mut dyn Keys, union: Native) -> Result<Reply, Error> {
-    let (bytes, limit) = (union.bytes(), keys.limit());
+    let (bytes, limit) = (union.bytes(), keys.limit(u64::MAX));
     if bytes > limit {
         return Err(Error::Limit { bytes, limit });
     }
     keys.put(1, union.into());
-    keys.changed(1, "merge");
+    keys.changed(1, Event::Merge);
     Ok(Reply::Ok)
 }
 

@@ -16,6 +16,7 @@ mod inspect;
 mod look_up;
 pub mod merge;
 pub mod parts;
+mod refute;
 pub mod reply;
 pub mod transfer;
 
@@ -105,6 +106,7 @@ commands! {
     "MCOUNT" look_up::count_many, Reads true -3 1 1, "Tells how often items were added.", PER_ITEM;
     "DEL" delete::delete, Frees true 3 1 1, "Removes one copy of an item.", ONE;
     "MDEL" delete::delete_many, Frees true -3 1 1, "Removes one copy of each item.", PER_ITEM;
+    "REFUTE" refute::refute, Writes true -3 1 1, "Says that items were not added.", PER_ITEM;
     "COMPACT" compact::compact, Writes false 2 1 1, "Gives unused memory of a filter back.", ALL;
     "MERGE" merge::merge, Writes false -3 1 -1, "Adds the items of filters to another.", ALL;
     "INFO" inspect::info, Reads true -2 1 1, "Returns the numbers of a filter.", ONE;

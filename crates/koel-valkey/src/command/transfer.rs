@@ -12,9 +12,9 @@ use super::parts::{Outcome, Work};
 use super::reply::Reply;
 use crate::error::Error;
 use crate::filter::Filter;
-use crate::filter::header::Header;
+use crate::filter::header::{Header, Origin};
 use crate::filter::loading::{Check, Loading};
-use crate::keys::{Keys, Value};
+use crate::keys::{Event, Keys, Value};
 
 /// The most bytes of a chunk.
 const CHUNK_BYTES: usize = 16 << 20;
@@ -63,9 +63,9 @@ pub(super) fn load_chunk(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Rep
     match append(keys, arguments)? {
         Appended::Again => return Ok(Reply::Ok),
         Appended::Part => {}
-        Appended::Last(check) => replace(keys, &check, check.run()?)?,
+        Appended::Last(check) => replace(keys, &check, check.run(Origin::Anywhere)?)?,
     }
-    keys.changed(1, "loadchunk");
+    keys.changed(1, Event::LoadChunk);
     Ok(Reply::Ok)
 }
 
@@ -88,10 +88,10 @@ pub fn begin(
     // Whoever runs the command as a whole appends the chunk once more, at the same place.
     let Appended::Last(check) = append(keys, arguments)? else { return Ok(None) };
     Ok(Some(Box::new(move |_| {
-        let checked = check.run();
+        let checked = check.run(Origin::Anywhere);
         Box::new(move |keys| {
             replace(keys, &check, checked?)?;
-            keys.changed(1, "loadchunk");
+            keys.changed(1, Event::LoadChunk);
             Ok(Outcome::Done(Reply::Ok))
         })
     })))

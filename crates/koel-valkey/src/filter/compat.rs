@@ -13,7 +13,7 @@
 
 use crate::error::{Error, Full};
 use crate::filter::header::{Header, Shape, Totals};
-use crate::filter::{Added, Cuckoo, Info, Options, try_copy};
+use crate::filter::{Added, Cuckoo, Info, Measure, Options, try_copy};
 
 /// Tables that a filter may get here (`cf-max-expansions` of the reference).
 const MOST_TABLES: u64 = 32;
@@ -120,6 +120,12 @@ impl Compat {
         ends.find(|&end| end > offset).unwrap_or(self.slots.len())
     }
 
+    /// Bytes that it has allocated.
+    pub(super) fn allocated_bytes(&self, measure: Measure<'_>) -> usize {
+        measure(self.slots.as_ptr(), self.slots.capacity())
+            + self.tables.capacity() * size_of::<Table>()
+    }
+
     pub(super) fn body(&self) -> &[u8] {
         &self.slots
     }
@@ -137,11 +143,11 @@ impl Compat {
         slots.filter(move |&slot| self.slots[slot] == place.fingerprint)
     }
 
-    fn contains_one(&self, place: Place) -> bool {
+    fn has(&self, place: Place) -> bool {
         self.matches(place).next().is_some()
     }
 
-    fn add_one(&mut self, place: Place, limit: u64) -> Result<(), Full> {
+    fn add_at(&mut self, place: Place, limit: u64) -> Result<(), Full> {
         let empty = self.empty_slot(place).map(|slot| self.slots[slot] = place.fingerprint);
         if empty.is_none() && !self.evict(place) {
             self.grow(limit)?;
@@ -233,39 +239,28 @@ impl Compat {
 }
 
 impl Cuckoo for Compat {
-    fn contains(&self, items: &[&[u8]], _now: u64, found: &mut [bool]) {
-        for (item, found) in items.iter().zip(found) {
-            *found = self.contains_one(Place::of(item));
-        }
+    fn contains(&self, item: &[u8], _now: u64) -> bool {
+        self.has(Place::of(item))
     }
 
-    fn count(&self, items: &[&[u8]], _now: u64, counts: &mut [u64]) {
-        for (item, count) in items.iter().zip(counts) {
-            *count = self.matches(Place::of(item)).count() as u64;
-        }
+    fn count(&self, item: &[u8], _now: u64) -> u64 {
+        self.matches(Place::of(item)).count() as u64
     }
 
-    fn add(&mut self, items: &[&[u8]], unique: bool, limit: u64, added: &mut Vec<Added>) {
-        for item in items {
-            let place = Place::of(item);
-            added.push(if unique && self.contains_one(place) {
-                Added::Present
-            } else {
-                self.add_one(place, limit).map_or_else(Added::Full, |()| Added::Yes)
-            });
+    fn add(&mut self, item: &[u8], unique: bool, limit: u64) -> Added {
+        let place = Place::of(item);
+        if unique && self.has(place) {
+            return Added::Present;
         }
+        self.add_at(place, limit).map_or_else(Added::Full, |()| Added::Yes)
     }
 
-    fn remove(&mut self, items: &[&[u8]], removed: &mut [bool]) {
-        for (item, removed) in items.iter().zip(removed) {
-            let slot = self.matches(Place::of(item)).next();
-            *removed = slot.is_some();
-            if let Some(slot) = slot {
-                self.slots[slot] = 0;
-                self.totals.items = self.totals.items.saturating_sub(1);
-                self.totals.deleted = self.totals.deleted.saturating_add(1);
-            }
-        }
+    fn remove(&mut self, item: &[u8]) -> bool {
+        let Some(slot) = self.matches(Place::of(item)).next() else { return false };
+        self.slots[slot] = 0;
+        self.totals.items = self.totals.items.saturating_sub(1);
+        self.totals.deleted = self.totals.deleted.saturating_add(1);
+        true
     }
 
     fn compact(&mut self) {
@@ -303,6 +298,7 @@ impl Cuckoo for Compat {
             window: 0,
             expired: 0,
             evicted: 0,
+            corrections: 0,
         }
     }
 }

@@ -13,12 +13,14 @@
 //!
 //! **Cost.** As `koel::ExpiringFilter`: a new step of the window costs nothing.
 
+use std::ptr;
+
 use koel::{Builder, ExpiringFilter, FullError, ImageError};
 
 use crate::error::{Error, Full};
-use crate::filter::header::NativeHeader;
+use crate::filter::header::{NativeHeader, Origin};
 use crate::filter::native::{BATCH, Key, Settings, Window};
-use crate::filter::{Added, Cuckoo, Info, Options};
+use crate::filter::{Added, Cuckoo, Info, Measure, Options};
 
 /// Ticks of a second.
 const SECOND: u64 = 1000;
@@ -67,13 +69,21 @@ impl Expiring {
         Ok(builder(settings, window).size_in_bytes()? as u64)
     }
 
-    /// The filter of a header and its complete body, which are of unknown origin.
+    /// The filter of a header and its complete body, which came from somewhere.
     ///
     /// # Errors
     /// [`ImageError`] if the body is no sound image.
-    pub fn load(header: NativeHeader, expired: u64, image: &[u8]) -> Result<Self, ImageError> {
+    pub fn load(
+        header: NativeHeader,
+        expired: u64,
+        image: &[u8],
+        of: Origin,
+    ) -> Result<Self, ImageError> {
         let NativeHeader { error, capacity, deleted, options, .. } = header;
-        let filter = ExpiringFilter::from_bytes(image)?;
+        let filter = match of {
+            Origin::Anywhere => ExpiringFilter::from_bytes(image)?,
+            Origin::DataSet => ExpiringFilter::from_trusted_bytes(image)?,
+        };
         Ok(Self { filter, capacity, error, deleted, expired, options })
     }
 
@@ -84,6 +94,12 @@ impl Expiring {
     pub fn try_clone(&self) -> Result<Self, Error> {
         let filter = self.filter.try_clone().map_err(|_| Error::NoMemory)?;
         Ok(Self { filter, ..*self })
+    }
+
+    /// Bytes that it has allocated, with those of its own value.
+    pub(super) fn allocated_bytes(&self, measure: Measure<'_>) -> usize {
+        let table = |bytes: &[u8]| measure(bytes.as_ptr(), bytes.len());
+        measure(ptr::from_ref(self).cast(), size_of::<Self>()) + self.filter.allocated_bytes(table)
     }
 
     pub(super) fn header(&self) -> NativeHeader {
@@ -104,15 +120,20 @@ impl Expiring {
         &self.filter
     }
 
-    /// Calls `found` with the number of each item that is within the window at `now`.
-    fn each_live(&self, items: &[&[u8]], now: u64, mut found: impl FnMut(usize)) {
+    /// The age of the oldest items that are within the window at `now`. `None` if there are none.
+    fn oldest(&self, now: u64) -> Option<u64> {
         let filter = &self.filter;
         let later = now.saturating_sub(filter.step_began()) / filter.step_ticks();
-        let Some(oldest) = filter.steps().checked_sub(later) else { return };
+        filter.steps().checked_sub(later)
+    }
+
+    /// Calls `found` with the number of each item that is within the window at `now`.
+    fn each_live(&self, items: &[&[u8]], now: u64, mut found: impl FnMut(usize)) {
+        let Some(oldest) = self.oldest(now) else { return };
         for (batch, start) in items.chunks(BATCH).zip((0..).step_by(BATCH)) {
             let mut ages = [None; BATCH];
             let ages = &mut ages[..batch.len()];
-            filter.age_many(batch, ages);
+            self.filter.age_many(batch, ages);
             for (number, age) in (start..).zip(ages) {
                 if age.is_some_and(|age| age <= oldest) {
                     found(number);
@@ -129,14 +150,13 @@ impl Expiring {
         !found.contains(&false)
     }
 
-    fn add_one(&mut self, item: &[u8], unique: bool) -> Result<bool, Full> {
-        let added = if unique { self.filter.insert_unique(item) } else { self.filter.insert(item) };
-        added.map_err(|error| match error {
+    fn refusal(&self, error: FullError) -> Full {
+        match error {
             FullError::Window { live, .. } if !self.filter.is_growable() => {
                 Full::Window { live, capacity: self.capacity }
             }
             _ => Full::of(error, true),
-        })
+        }
     }
 }
 
@@ -157,12 +177,21 @@ impl Cuckoo for Expiring {
         self.filter.step_began() != before
     }
 
-    fn contains(&self, items: &[&[u8]], now: u64, found: &mut [bool]) {
+    fn contains(&self, item: &[u8], now: u64) -> bool {
+        let oldest = self.oldest(now);
+        oldest.is_some_and(|oldest| self.filter.age(item).is_some_and(|age| age <= oldest))
+    }
+
+    fn contains_many(&self, items: &[&[u8]], now: u64, found: &mut [bool]) {
         found.fill(false);
         self.each_live(items, now, |number| found[number] = true);
     }
 
-    fn count(&self, items: &[&[u8]], now: u64, counts: &mut [u64]) {
+    fn count(&self, item: &[u8], now: u64) -> u64 {
+        u64::from(self.contains(item, now))
+    }
+
+    fn count_many(&self, items: &[&[u8]], now: u64, counts: &mut [u64]) {
         counts.fill(0);
         self.each_live(items, now, |number| counts[number] = 1);
     }
@@ -174,10 +203,29 @@ impl Cuckoo for Expiring {
         (bytes > limit && must_grow).then_some(Full::Limit { bytes, limit })
     }
 
-    fn add(&mut self, items: &[&[u8]], unique: bool, _limit: u64, added: &mut Vec<Added>) {
-        for batch in items.chunks(BATCH) {
+    fn add(&mut self, item: &[u8], unique: bool, _limit: u64) -> Added {
+        // Adding also sweeps, so nothing is added where nothing has to be.
+        if unique && self.filter.contains(item) {
+            return Added::Present;
+        }
+        let added = if unique { self.filter.insert_unique(item) } else { self.filter.insert(item) };
+        match added {
+            Ok(is_new) if is_new || !unique => Added::Yes,
+            Ok(_) => Added::Present,
+            Err(error) => Added::Full(self.refusal(error)),
+        }
+    }
+
+    fn add_many(
+        &mut self,
+        items: &[&[u8]],
+        unique: bool,
+        limit: u64,
+        added: &mut [Added],
+    ) -> usize {
+        for (batch, start) in items.chunks(BATCH).zip((0..).step_by(BATCH)) {
             if unique && self.are_all_in(batch) {
-                added.extend(batch.iter().map(|_| Added::Present));
+                added[start..start + batch.len()].fill(Added::Present);
                 continue;
             }
             let mut new = [false; BATCH];
@@ -187,24 +235,29 @@ impl Cuckoo for Expiring {
             } else {
                 self.filter.insert_many(batch, new)
             };
-            for (&item, &new) in batch.iter().zip(&*new) {
-                let is_in = |new| if new || !unique { Added::Yes } else { Added::Present };
-                let answer = match outcome {
-                    Ok(()) => is_in(new),
+            for (at, (&item, &new)) in (start..).zip(batch.iter().zip(&*new)) {
+                added[at] = match outcome {
+                    _ if new => Added::Yes,
+                    Ok(()) if unique => Added::Present,
+                    Ok(()) => Added::Yes,
                     // One of them found no room. Those before it are in, and stay as they are.
-                    Err(_) => self
-                        .add_one(item, unique)
-                        .map_or_else(Added::Full, |is_new| is_in(new || is_new)),
+                    Err(_) => self.add(item, unique, limit),
                 };
-                added.push(answer);
-                if answer.is_refused() {
-                    return;
+                if added[at].is_refused() {
+                    return at + 1;
                 }
             }
         }
+        items.len()
     }
 
-    fn remove(&mut self, items: &[&[u8]], removed: &mut [bool]) {
+    fn remove(&mut self, item: &[u8]) -> bool {
+        let is_removed = self.filter.remove(item);
+        self.deleted = self.deleted.saturating_add(is_removed.into());
+        is_removed
+    }
+
+    fn remove_many(&mut self, items: &[&[u8]], removed: &mut [bool]) {
         self.filter.remove_many(items, removed);
         let count = removed.iter().filter(|&&removed| removed).count() as u64;
         self.deleted = self.deleted.saturating_add(count);

@@ -37,6 +37,16 @@ const MOST_SLOTS_READ: u64 = 4096;
 /// The most slots that an insert without room looks at: a bucket for each eviction.
 const MOST_SLOTS_TRIED: u64 = 1 << 16;
 
+/// Where the bytes of a filter come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Anybody may have made them: every bucket is verified.
+    Anywhere,
+    /// A data set that the server loads as a whole: its own file, or that of its primary. The
+    /// checksum tells damage.
+    DataSet,
+}
+
 /// What a body is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Header {
@@ -80,6 +90,7 @@ impl NativeHeader {
             window: 0,
             expired: 0,
             evicted: 0,
+            corrections: 0,
         }
     }
 }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::filter::compat::{self, Compat};
 use crate::filter::expiring::Expiring;
-use crate::filter::header::Header;
+use crate::filter::header::{Header, Origin};
 use crate::filter::native::Native;
-use crate::filter::{Filter, try_copy};
+use crate::filter::{Filter, Measure, try_copy};
 
 /// A header, and the first bytes of its body.
 #[derive(Debug)]
@@ -92,6 +92,15 @@ impl Loading {
         Ok(Self { body: Arc::new(try_copy(self.body())?), ..*self })
     }
 
+    /// Bytes that it has allocated.
+    pub(super) fn allocated_bytes(&self, measure: Measure<'_>) -> usize {
+        if self.body.capacity() == 0 {
+            0
+        } else {
+            measure(self.body.as_ptr(), self.body.capacity())
+        }
+    }
+
     pub(super) fn header(&self) -> Header {
         self.header
     }
@@ -106,13 +115,13 @@ impl Check {
     ///
     /// # Errors
     /// [`Error::Image`] if the body is no sound filter, [`Error::NoMemory`].
-    pub fn run(&self) -> Result<Filter, Error> {
+    pub fn run(&self, of: Origin) -> Result<Filter, Error> {
         match self.header {
             Header::Native(header) => {
-                Ok(Native::load(header, &self.body).map_err(Error::Image)?.into())
+                Ok(Native::load(header, &self.body, of).map_err(Error::Image)?.into())
             }
             Header::Expiring(header, expired) => {
-                Ok(Expiring::load(header, expired, &self.body).map_err(Error::Image)?.into())
+                Ok(Expiring::load(header, expired, &self.body, of).map_err(Error::Image)?.into())
             }
             Header::Compat(shape, totals) => {
                 let tables = compat::tables(&shape).ok_or(Error::Create)?;
@@ -161,7 +170,7 @@ mod tests {
             assert!(moves <= 15, "{moves} times for chunks of {size}");
             let last = vec![1; total - offset];
             let check = loading.append(offset as u64, &last).expect("the last").expect("complete");
-            assert!(check.run().is_ok());
+            assert!(check.run(Origin::Anywhere).is_ok());
         }
     }
 }

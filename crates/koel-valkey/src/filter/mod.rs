@@ -14,6 +14,7 @@ pub mod record;
 
 use std::fmt::Debug;
 use std::ops::Range;
+use std::ptr;
 
 use crate::error::{Error, Full};
 use compat::Compat;
@@ -87,6 +88,8 @@ pub struct Info {
     pub expired: u64,
     /// Items that were taken out for others before they expired.
     pub evicted: u64,
+    /// Items that were refuted, and would be reported otherwise.
+    pub corrections: u64,
 }
 
 /// What changes when a filter takes an item or makes room for one: bytes, buckets, slots in use and
@@ -107,11 +110,25 @@ pub trait Cuckoo {
         Mark::default()
     }
 
+    /// Whether an item is in at the time `now`.
+    fn contains(&self, item: &[u8], now: u64) -> bool;
+
     /// Writes to `found[i]` whether `items[i]` is in at the time `now`.
-    fn contains(&self, items: &[&[u8]], now: u64, found: &mut [bool]);
+    fn contains_many(&self, items: &[&[u8]], now: u64, found: &mut [bool]) {
+        for (item, found) in items.iter().zip(found) {
+            *found = self.contains(item, now);
+        }
+    }
+
+    /// How many copies of an item are in at the time `now`.
+    fn count(&self, item: &[u8], now: u64) -> u64;
 
     /// Writes to `counts[i]` how many copies of `items[i]` are in at the time `now`.
-    fn count(&self, items: &[&[u8]], now: u64, counts: &mut [u64]);
+    fn count_many(&self, items: &[&[u8]], now: u64, counts: &mut [u64]) {
+        for (item, count) in items.iter().zip(counts) {
+            *count = self.count(item, now);
+        }
+    }
 
     /// Why no item of a command with so many can be added at the time `now`, if the filter takes
     /// more than `limit` bytes. It is asked once for a command: replicas have no limit, and add all
@@ -120,17 +137,39 @@ pub trait Cuckoo {
         None
     }
 
-    /// Adds the items in order, up to the first that finds no room. Appends what became of each to
-    /// `added`, that one included. If `unique`, an item that is in is not added again.
+    /// Adds an item. If `unique`, one that is in is not added again.
+    ///
+    /// A filter in RedisBloom's layout does not grow beyond `limit` bytes: its tables double, so
+    /// that one command could take any memory otherwise.
+    fn add(&mut self, item: &[u8], unique: bool, limit: u64) -> Added;
+
+    /// Adds the items in order, up to the first that finds no room. Writes what became of each to
+    /// `added`, and returns for how many, that one included.
     ///
     /// A filter in RedisBloom's layout does not stop there: it may get commands that RedisBloom
-    /// wrote, as a replica or from a file, and then has to add what was added there. It does not
-    /// grow beyond `limit` bytes: its tables double, so that one command could take any memory
-    /// otherwise.
-    fn add(&mut self, items: &[&[u8]], unique: bool, limit: u64, added: &mut Vec<Added>);
+    /// wrote, as a replica or from a file, and then has to add what was added there.
+    fn add_many(
+        &mut self,
+        items: &[&[u8]],
+        unique: bool,
+        limit: u64,
+        added: &mut [Added],
+    ) -> usize {
+        for (item, added) in items.iter().zip(added) {
+            *added = self.add(item, unique, limit);
+        }
+        items.len()
+    }
+
+    /// Removes a copy of an item. False if there is none.
+    fn remove(&mut self, item: &[u8]) -> bool;
 
     /// Removes a copy of each item, and writes to `removed[i]` whether there was one.
-    fn remove(&mut self, items: &[&[u8]], removed: &mut [bool]);
+    fn remove_many(&mut self, items: &[&[u8]], removed: &mut [bool]) {
+        for (item, removed) in items.iter().zip(removed) {
+            *removed = self.remove(item);
+        }
+    }
 
     /// Moves the items into the smallest table that holds them.
     fn compact(&mut self);
@@ -141,6 +180,9 @@ pub trait Cuckoo {
     /// Its numbers at the time `now`.
     fn info(&self, now: u64) -> Info;
 }
+
+/// Says how many bytes the allocation that begins at an address takes, of which so many are used.
+pub type Measure<'a> = &'a dyn Fn(*const u8, usize) -> usize;
 
 /// The value of a key.
 #[derive(Debug)]
@@ -204,13 +246,35 @@ impl Filter {
         }
     }
 
+    /// The bytes that it takes before an item is added, or any number if one item can make it many
+    /// times as large.
+    #[must_use]
+    pub fn bytes_at_stake(&self) -> u64 {
+        match self {
+            Self::Native(_) | Self::Expiring(_) => self.bytes() as u64,
+            Self::Compat(_) | Self::Loading(_) => u64::MAX,
+        }
+    }
+
     /// Whether its items expire, so that what a command does depends on the time.
     #[must_use]
     pub fn expires(&self) -> bool {
         matches!(self, Self::Expiring(_))
     }
 
-    /// Bytes of memory.
+    /// Bytes that it has allocated, with those of its own value.
+    #[must_use]
+    pub fn allocated_bytes(&self, measure: Measure<'_>) -> usize {
+        let parts = match self {
+            Self::Native(filter) => filter.allocated_bytes(measure),
+            Self::Expiring(filter) => filter.allocated_bytes(measure),
+            Self::Compat(filter) => filter.allocated_bytes(measure),
+            Self::Loading(chunks) => chunks.allocated_bytes(measure),
+        };
+        measure(ptr::from_ref(self).cast(), size_of::<Self>()) + parts
+    }
+
+    /// Bytes of memory, about.
     #[must_use]
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.body_len()

@@ -7,13 +7,13 @@
 //! Same commands, same bytes: nothing here depends on a clock, a random number or the server. So
 //! replicas that receive the same commands are equal byte by byte.
 
-use std::fmt;
+use std::{fmt, ptr};
 
-use koel::{BuildError, Builder, CuckooFilter, ImageError, Merge, Prefer, WhenFull};
+use koel::{BuildError, Builder, CuckooFilter, FullError, ImageError, Merge, Prefer, WhenFull};
 
 use crate::error::{Error, Full};
-use crate::filter::header::NativeHeader;
-use crate::filter::{Added, Cuckoo, Info, Mark, Options};
+use crate::filter::header::{NativeHeader, Origin};
+use crate::filter::{Added, Cuckoo, Info, Mark, Measure, Options};
 
 /// The error rate if none is given.
 pub const DEFAULT_ERROR: f64 = 0.001;
@@ -107,13 +107,16 @@ impl Native {
         Ok(plan.size_in_bytes as u64)
     }
 
-    /// The filter of a header and its complete body, which are of unknown origin.
+    /// The filter of a header and its complete body, which came from somewhere.
     ///
     /// # Errors
     /// [`ImageError`] if the body is no sound image.
-    pub fn load(header: NativeHeader, image: &[u8]) -> Result<Self, ImageError> {
+    pub fn load(header: NativeHeader, image: &[u8], of: Origin) -> Result<Self, ImageError> {
         let NativeHeader { error, capacity, deleted, options, .. } = header;
-        let filter = CuckooFilter::from_bytes(image)?;
+        let filter = match of {
+            Origin::Anywhere => CuckooFilter::from_bytes(image)?,
+            Origin::DataSet => CuckooFilter::from_trusted_bytes(image)?,
+        };
         Ok(Self { filter, capacity, error, deleted, options, watch: 0 })
     }
 
@@ -127,6 +130,36 @@ impl Native {
         self.watch = 0;
         self.deleted = self.deleted.saturating_add(other.deleted);
         Ok(())
+    }
+
+    /// Says that items were not added. Returns which of them were reported, and are no more.
+    ///
+    /// # Errors
+    /// [`Error::Corrections`] if there may be too many, [`Error::NoMemory`]; nothing was changed
+    /// then.
+    pub fn refute(&mut self, items: &[&[u8]]) -> Result<Vec<bool>, Error> {
+        let mut corrected = Vec::new();
+        corrected.try_reserve_exact(items.len()).map_err(|_| Error::NoMemory)?;
+        corrected.resize(items.len(), false);
+        self.filter.contains_many(items, &mut corrected);
+        let coming = corrected.iter().filter(|&&is_reported| is_reported).count() as u64;
+        let limit = self.filter.slots();
+        if self.filter.corrections().saturating_add(coming) > limit {
+            return Err(Error::Corrections { limit });
+        }
+        for (item, corrected) in items.iter().zip(&mut corrected) {
+            *corrected = self.filter.refute(*item).map_err(|_| Error::Corrections { limit })?;
+        }
+        if corrected.contains(&true) {
+            self.watch = 0;
+        }
+        Ok(corrected)
+    }
+
+    /// Bytes that it has allocated, with those of its own value.
+    pub(super) fn allocated_bytes(&self, measure: Measure<'_>) -> usize {
+        let table = |bytes: &[u8]| measure(bytes.as_ptr(), bytes.len());
+        measure(ptr::from_ref(self).cast(), size_of::<Self>()) + self.filter.allocated_bytes(table)
     }
 
     /// A copy in its own memory.
@@ -169,37 +202,45 @@ impl Native {
         &self.filter
     }
 
-    fn grows(&self) -> bool {
-        self.filter.is_growable()
-    }
-
-    /// Adds a batch of items up to the first that finds no room.
-    fn add_batch(&mut self, items: &[&[u8]], unique: bool, added: &mut Vec<Added>) {
-        let before = self.filter.len();
+    /// Adds a batch of items up to the first that finds no room. Returns how many it has tried.
+    fn add_batch(&mut self, items: &[&[u8]], unique: bool, added: &mut [Added]) -> usize {
         if !unique {
+            let before = self.filter.len();
             let Err(error) = self.filter.insert_many(items) else {
-                added.extend(items.iter().map(|_| Added::Yes));
-                return;
+                added.fill(Added::Yes);
+                return items.len();
             };
             let done = usize::try_from(self.filter.len() - before).unwrap_or(items.len());
-            added.extend(items[..done].iter().map(|_| Added::Yes));
-            added.push(Added::Full(Full::of(error, self.grows())));
-            return;
+            added[..done].fill(Added::Yes);
+            added[done] = self.refusal(error);
+            return done + 1;
         }
         let mut new = [false; BATCH];
         let new = &mut new[..items.len()];
         let error = self.filter.insert_unique_many(items, new).err();
-        for (item, &new) in items.iter().zip(&*new) {
-            match error {
-                _ if new => added.push(Added::Yes),
+        for (at, (item, &new)) in items.iter().zip(&*new).enumerate() {
+            added[at] = match error {
+                _ if new => Added::Yes,
                 // An item that was tried and not added is in, except the one that failed.
                 Some(error) if !self.filter.contains(item) => {
-                    added.push(Added::Full(Full::of(error, self.grows())));
-                    return;
+                    added[at] = self.refusal(error);
+                    return at + 1;
                 }
-                _ => added.push(Added::Present),
-            }
+                _ => Added::Present,
+            };
         }
+        items.len()
+    }
+
+    fn note_removed(&mut self, count: u64) {
+        if count > 0 {
+            self.watch = 0;
+        }
+        self.deleted = self.deleted.saturating_add(count);
+    }
+
+    fn refusal(&self, error: FullError) -> Added {
+        Added::Full(Full::of(error, self.filter.is_growable()))
     }
 }
 
@@ -246,11 +287,19 @@ impl Cuckoo for Native {
         Mark(filter.size_in_bytes() as u64, filter.buckets(), filter.slots_in_use(), filter.len())
     }
 
-    fn contains(&self, items: &[&[u8]], _now: u64, found: &mut [bool]) {
+    fn contains(&self, item: &[u8], _now: u64) -> bool {
+        self.filter.contains(item)
+    }
+
+    fn contains_many(&self, items: &[&[u8]], _now: u64, found: &mut [bool]) {
         self.filter.contains_many(items, found);
     }
 
-    fn count(&self, items: &[&[u8]], _now: u64, counts: &mut [u64]) {
+    fn count(&self, item: &[u8], _now: u64) -> u64 {
+        self.filter.count(item)
+    }
+
+    fn count_many(&self, items: &[&[u8]], _now: u64, counts: &mut [u64]) {
         self.filter.count_many(items, counts);
     }
 
@@ -259,26 +308,52 @@ impl Cuckoo for Native {
         (bytes > limit).then_some(Full::Limit { bytes, limit })
     }
 
-    fn add(&mut self, items: &[&[u8]], unique: bool, _limit: u64, added: &mut Vec<Added>) {
-        let before = added.len();
-        for batch in items.chunks(BATCH) {
-            self.add_batch(batch, unique, added);
-            if added.last().is_some_and(Added::is_refused) {
-                break;
+    fn add(&mut self, item: &[u8], unique: bool, _limit: u64) -> Added {
+        let added = if unique {
+            self.filter.insert_unique(item)
+        } else {
+            self.filter.insert(item).map(|()| true)
+        };
+        match added {
+            Ok(true) => {
+                self.watch = 0;
+                Added::Yes
             }
-        }
-        if added[before..].contains(&Added::Yes) {
-            self.watch = 0;
+            Ok(false) => Added::Present,
+            Err(error) => self.refusal(error),
         }
     }
 
-    fn remove(&mut self, items: &[&[u8]], removed: &mut [bool]) {
-        self.filter.remove_many(items, removed);
-        let count = removed.iter().filter(|&&removed| removed).count() as u64;
-        if count > 0 {
+    fn add_many(
+        &mut self,
+        items: &[&[u8]],
+        unique: bool,
+        _limit: u64,
+        added: &mut [Added],
+    ) -> usize {
+        let mut tried = 0;
+        for batch in items.chunks(BATCH) {
+            let end = tried + batch.len();
+            tried += self.add_batch(batch, unique, &mut added[tried..end]);
+            if tried < end || added[tried - 1].is_refused() {
+                break;
+            }
+        }
+        if added[..tried].contains(&Added::Yes) {
             self.watch = 0;
         }
-        self.deleted = self.deleted.saturating_add(count);
+        tried
+    }
+
+    fn remove(&mut self, item: &[u8]) -> bool {
+        let is_removed = self.filter.remove(item);
+        self.note_removed(u64::from(is_removed));
+        is_removed
+    }
+
+    fn remove_many(&mut self, items: &[&[u8]], removed: &mut [bool]) {
+        self.filter.remove_many(items, removed);
+        self.note_removed(removed.iter().filter(|&&removed| removed).count() as u64);
     }
 
     fn compact(&mut self) {
@@ -293,6 +368,7 @@ impl Cuckoo for Native {
 
     fn info(&self, _now: u64) -> Info {
         let (filter, rate) = (&self.filter, self.filter.false_positive_rate());
-        self.header().info(filter.len(), filter.buckets(), rate, filter.load_factor())
+        let info = self.header().info(filter.len(), filter.buckets(), rate, filter.load_factor());
+        Info { corrections: filter.corrections(), ..info }
     }
 }

@@ -11,7 +11,7 @@
 //! name.
 
 use crate::error::Error;
-use crate::filter::header::{Header, Shape, Totals};
+use crate::filter::header::{Header, Origin, Shape, Totals};
 use crate::filter::loading::Loading;
 use crate::filter::{Filter, Options};
 
@@ -47,20 +47,20 @@ pub fn save(filter: &Filter, sink: &mut impl Sink) {
     });
 }
 
-/// Reads a filter of an encoding.
+/// Reads a filter of an encoding, from bytes of this origin.
 ///
 /// # Errors
 /// [`Error::Header`] if the bytes end too early or the encoding is unknown, and the errors of
 /// [`Loading`].
-pub fn load(encoding: i32, source: &mut impl Source) -> Result<Filter, Error> {
+pub fn load(encoding: i32, of: Origin, source: &mut impl Source) -> Result<Filter, Error> {
     match encoding {
-        ENCODING => load_ours(source),
+        ENCODING => load_ours(of, source),
         REFERENCE => load_reference(source),
         _ => Err(Error::Header),
     }
 }
 
-fn load_ours(source: &mut impl Source) -> Result<Filter, Error> {
+fn load_ours(of: Origin, source: &mut impl Source) -> Result<Filter, Error> {
     let header = source.string(Header::decode).flatten().ok_or(Error::Header)?;
     let len = source.number().ok_or(Error::Header)?;
     let mut chunks = Loading::begin(header)?;
@@ -71,7 +71,7 @@ fn load_ours(source: &mut impl Source) -> Result<Filter, Error> {
             .ok_or(Error::Header)?;
         loaded += size;
         if let Some(check) = complete? {
-            return if loaded == len { check.run() } else { Err(Error::Chunk) };
+            return if loaded == len { check.run(of) } else { Err(Error::Chunk) };
         }
     }
     Ok(Filter::Loading(chunks))
@@ -94,7 +94,7 @@ fn load_reference(source: &mut impl Source) -> Result<Filter, Error> {
             .ok_or(Error::Header)?;
         loaded += size;
         if let Some(check) = complete? {
-            return check.run();
+            return check.run(Origin::Anywhere);
         }
     }
     Err(Error::Chunk)

@@ -163,6 +163,7 @@ functions! {
         Calloc: unsafe extern "C" fn(usize, usize) -> *mut c_void;
         Realloc: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
         Free: unsafe extern "C" fn(*mut c_void);
+        MallocSize: unsafe extern "C" fn(*mut c_void) -> usize;
         IsModuleNameBusy: unsafe extern "C" fn(*const c_char) -> c_int;
         SetModuleAttribs: unsafe extern "C" fn(*mut RawContext, *const c_char, c_int, c_int);
         SetModuleOptions: unsafe extern "C" fn(*mut RawContext, c_int);

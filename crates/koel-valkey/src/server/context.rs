@@ -216,6 +216,26 @@ pub(super) unsafe fn all_bytes<'a>(strings: &[*mut RawString]) -> Vec<&'a [u8]> 
     strings.iter().map(|&string| unsafe { bytes(string) }).collect()
 }
 
+/// Arguments that are passed without an allocation: those of a command of one item.
+const FEW: usize = 4;
+
+/// Passes the bytes of all strings to `work`.
+///
+/// # Safety
+/// The strings must be live during the call, and not be changed.
+pub(super) unsafe fn with_bytes(strings: &[*mut RawString], work: impl FnOnce(&[&[u8]])) {
+    let mut few: [&[u8]; FEW] = [&[]; FEW];
+    let Some(few) = few.get_mut(..strings.len()) else {
+        // SAFETY: the caller's.
+        return work(&unsafe { all_bytes(strings) });
+    };
+    for (place, &string) in few.iter_mut().zip(strings) {
+        // SAFETY: the caller's.
+        *place = unsafe { bytes(string) };
+    }
+    work(few);
+}
+
 /// Text for the server. Ends at the first zero byte, which ours does not have.
 pub(super) fn c_string(text: &str) -> CString {
     let text = text.split('\0').next().unwrap_or_default();

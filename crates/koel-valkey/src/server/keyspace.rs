@@ -1,7 +1,8 @@
 //! Keys of the server, for commands.
 //!
-//! A key is opened for each access and closed again. Its value stays where it is: only another
-//! access of the same command could remove it, and the borrow ends there.
+//! A key is opened for an access and closed again. Its value stays where it is: only another access
+//! of the same command could remove it, and the borrow ends there. So what was opened for writing
+//! need not be opened for writing again.
 
 use std::ffi::{CString, c_int, c_longlong};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -16,7 +17,7 @@ use super::values;
 use crate::command::{Access, Command, transfer};
 use crate::filter::Filter;
 use crate::filter::native::Key;
-use crate::keys::{ADDED, Keys, Value};
+use crate::keys::{Event, Keys, Value};
 
 static TYPE: AtomicPtr<RawType> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -29,7 +30,10 @@ pub(super) fn remember_type(raw: *mut RawType) {
 pub(super) struct ServerKeys<'a> {
     context: Context,
     strings: &'a [*mut RawString],
-    changes: Vec<(usize, &'static str)>,
+    /// The filter that was opened last for writing, and its argument. Only the command itself could
+    /// remove it, and it does not.
+    opened: Option<(usize, *mut Filter)>,
+    change: Option<(usize, Event)>,
     /// The items that were added, if others were refused for a reason that replicas may not have.
     added_only: Option<Vec<usize>>,
     /// The time of the command, once it asked for it.
@@ -56,18 +60,26 @@ impl<'a> ServerKeys<'a> {
     /// # Safety
     /// The arguments must be those of the running command.
     pub(super) unsafe fn new(context: Context, strings: &'a [*mut RawString]) -> Self {
-        let (changes, added_only, now, timed, created) = (Vec::new(), None, None, false, None);
-        Self { context, strings, changes, added_only, now, timed, created }
+        Self {
+            context,
+            strings,
+            opened: None,
+            change: None,
+            added_only: None,
+            now: None,
+            timed: false,
+            created: None,
+        }
     }
 
     /// Tells replicas, the append-only file and listeners what `command` has changed.
     pub(super) fn announce(&mut self, command: &Command) {
-        if self.changes.is_empty() {
+        if self.change.is_none() {
             return;
         }
         let mut further = Vec::new();
         if let Some((capacity, secret)) = self.created {
-            let digits: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+            let digits = format!("{:032x}", u128::from_le_bytes(secret).swap_bytes());
             if command.name == "RESERVE" {
                 further.extend(["SECRET", &digits].map(|word| self.context.string(word)));
             } else {
@@ -93,7 +105,7 @@ impl<'a> ServerKeys<'a> {
     /// command.
     pub(super) fn announce_value(&self, argument: usize) {
         let Value::Filter(filter) = self.value(argument, READ) else { return };
-        if self.changes.is_empty() {
+        if self.change.is_none() {
             return;
         }
         let (context, key) = (self.context.raw(), self.strings[argument]);
@@ -119,15 +131,13 @@ impl<'a> ServerKeys<'a> {
 
     /// Tells listeners what was changed.
     fn notify(&self) {
-        let (context, prefix) = (self.context.raw(), settings().prefix.to_ascii_lowercase());
-        for &(argument, event) in &self.changes {
-            let event = c_string(&format!("{prefix}.{event}"));
-            let key = self.strings[argument];
-            // SAFETY: context and key are live.
-            unsafe { (api().SignalModifiedKey)(context, key) };
-            // SAFETY: context and key are live, and the server copies the event.
-            unsafe { (api().NotifyKeyspaceEvent)(context, NOTIFY_MODULE, event.as_ptr(), key) };
-        }
+        let Some((argument, event)) = self.change else { return };
+        let (context, key) = (self.context.raw(), self.strings[argument]);
+        let event = settings().event(event).as_ptr();
+        // SAFETY: context and key are live.
+        unsafe { (api().SignalModifiedKey)(context, key) };
+        // SAFETY: context, key and event are live.
+        unsafe { (api().NotifyKeyspaceEvent)(context, NOTIFY_MODULE, event, key) };
     }
 
     /// Replicates `RESERVE key capacity SECRET digits`, before the command that created the filter
@@ -175,7 +185,7 @@ impl<'a> ServerKeys<'a> {
 
     /// Replicates the command as `INSERT key NOCREATE ITEMS item..` with only these items.
     fn replicate_items(&self, items: &[usize]) {
-        let [(key, _), ..] = self.changes[..] else { return };
+        let Some((key, _)) = self.change else { return };
         let insert = self.full_name("INSERT");
         let (context, key) = (self.context.raw(), self.strings[key]);
         let items: Vec<_> = items.iter().map(|&item| self.strings[item]).collect();
@@ -242,8 +252,13 @@ impl Keys for ServerKeys<'_> {
     }
 
     fn write(&mut self, argument: usize) -> Value<&mut Filter> {
-        match self.value(argument, READ | WRITE) {
+        let value = match self.opened {
+            Some((opened, filter)) if opened == argument => Value::Filter(filter),
+            _ => self.value(argument, READ | WRITE),
+        };
+        match value {
             Value::Filter(filter) => {
+                self.opened = Some((argument, filter));
                 // SAFETY: as above.
                 let filter = unsafe { &mut *filter };
                 self.timed |= filter.expires();
@@ -268,19 +283,20 @@ impl Keys for ServerKeys<'_> {
         unsafe { (api().ModuleTypeSetValue)(key.0, of_type, value) };
     }
 
-    fn changed(&mut self, argument: usize, event: &'static str) {
-        self.changes.push((argument, event));
+    fn changed(&mut self, argument: usize, event: Event) {
+        self.change = Some((argument, event));
     }
 
     fn added_only(&mut self, argument: usize, items: Vec<usize>) {
-        self.changed(argument, ADDED);
+        self.changed(argument, Event::Add);
         self.added_only = Some(items);
     }
 
     /// No limit for what the master or a file says: it was checked there, and a replica must not
     /// differ.
-    fn limit(&self) -> u64 {
-        if self.is_settled() { u64::MAX } else { settings::limit() }
+    fn limit(&self, bytes: u64) -> u64 {
+        let limit = settings::limit();
+        if bytes > limit && self.is_settled() { u64::MAX } else { limit }
     }
 
     fn room(&mut self) -> u64 {

@@ -9,7 +9,7 @@ use super::api::{
 };
 use super::context::{self, Context, c_string, log};
 use super::keyspace;
-use super::settings::{self, DEFAULT_LIMIT, SecretOf, Settings, settings};
+use super::settings::{self, SecretOf, Settings, settings};
 use super::{background, describe, run, totals, values};
 use crate::command::arguments::key;
 use crate::command::{COMMANDS, Command};
@@ -51,6 +51,12 @@ pub(super) unsafe extern "C" fn RedisModule_OnLoad(
 }
 
 fn load(context: Context, arguments: Vec<&[u8]>) -> Result<(), String> {
+    if koel::HUGE_PAGES {
+        let build = "build it alone: cargo build --release -p koel-valkey";
+        return Err(format!(
+            "its memory would not be counted, because of a feature of koel; {build}"
+        ));
+    }
     let mut random = [0; 16];
     // SAFETY: so many bytes are written.
     unsafe { (api().GetRandomBytes)(random.as_mut_ptr(), random.len()) };
@@ -102,13 +108,7 @@ fn signed(bytes: u64) -> c_longlong {
 
 /// Reads `[PREFIX cf] [NAME koel] [TYPE MBbloomCF] [MAX-KEY-BYTES n] [SECRET digits|NO]`.
 fn parse(arguments: &[&[u8]]) -> Result<Settings, String> {
-    let mut settings = Settings {
-        prefix: "CF".to_owned(),
-        name: "koel".to_owned(),
-        type_name: "MBbloomCF".to_owned(),
-        limit: DEFAULT_LIMIT,
-        secret: SecretOf::DataSet,
-    };
+    let mut settings = Settings::new();
     let (pairs, rest) = arguments.as_chunks();
     if let [alone] = rest {
         return Err(format!("the argument {} has no value", alone.escape_ascii()));
@@ -229,8 +229,9 @@ const FUNCTIONS: [CommandFn; COMMANDS.len()] = [
     enter::<15>,
     enter::<16>,
     enter::<17>,
-    #[cfg(feature = "faults")]
     enter::<18>,
+    #[cfg(feature = "faults")]
+    enter::<19>,
 ];
 
 /// Runs the command of this number.
@@ -251,11 +252,13 @@ unsafe extern "C" fn enter<const NUMBER: usize>(
 }
 
 fn enter_command(command: &'static Command, context: Context, strings: &[*mut RawString]) {
+    let run = |arguments: &[&[u8]]| {
+        if !background::begin(command, context, strings, arguments) {
+            run::run_now(command, context, strings, arguments);
+        }
+    };
     // SAFETY: the arguments are those of this command.
-    let arguments = unsafe { context::all_bytes(strings) };
-    if !background::begin(command, context, strings, &arguments) {
-        run::run_now(command, context, strings, &arguments);
-    }
+    unsafe { context::with_bytes(strings, run) };
 }
 
 /// Adds a section to INFO.

@@ -1,12 +1,15 @@
 //! What the module was loaded with, and the secret and the limit, which may change.
 
+use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::context::c_string;
 use crate::filter::native::Key;
+use crate::keys::Event;
 
 /// The most bytes of a filter, unless another number is set: as of a string of the server.
-pub(super) const DEFAULT_LIMIT: u64 = 512 << 20;
+const DEFAULT_LIMIT: u64 = 512 << 20;
 
 /// What the module was loaded with.
 #[derive(Clone)]
@@ -21,6 +24,27 @@ pub(super) struct Settings {
     pub(super) limit: u64,
     /// Where the secret of new filters comes from.
     pub(super) secret: SecretOf,
+    /// The names of [`Event::ALL`] with the prefix.
+    events: Vec<CString>,
+}
+
+impl Settings {
+    /// Everything by default.
+    pub(super) fn new() -> Self {
+        Self {
+            prefix: "CF".to_owned(),
+            name: "koel".to_owned(),
+            type_name: "MBbloomCF".to_owned(),
+            limit: DEFAULT_LIMIT,
+            secret: SecretOf::DataSet,
+            events: Vec::new(),
+        }
+    }
+
+    /// The name of an event with the prefix.
+    pub(super) fn event(&self, event: Event) -> &CStr {
+        &self.events[event as usize]
+    }
 }
 
 /// Where the secret of new filters comes from.
@@ -51,7 +75,11 @@ pub(super) fn remember(settings: Settings, random: Key) {
         SecretOf::Argument(key) => Some(key),
         SecretOf::Nowhere => None,
     });
-    SETTINGS.get_or_init(|| settings);
+    SETTINGS.get_or_init(|| {
+        let prefix = settings.prefix.to_ascii_lowercase();
+        let name = |event: &Event| c_string(&format!("{prefix}.{}", event.name()));
+        Settings { events: Event::ALL.iter().map(name).collect(), ..settings }
+    });
 }
 
 /// The most bytes that a filter may take.

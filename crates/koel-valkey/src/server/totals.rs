@@ -49,5 +49,7 @@ pub(super) fn count(outcome: &Result<Reply, Error>) {
         }
         _ => 0,
     };
-    REFUSED.add(refused as u64);
+    if refused > 0 {
+        REFUSED.add(refused as u64);
+    }
 }

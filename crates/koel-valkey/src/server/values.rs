@@ -9,13 +9,16 @@ use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 use std::slice;
 
-use super::api::{BEFORE_KEYS, IS_CHILD, OK, RawDigest, RawIo, RawString, TypeMethods, api};
+use super::api::{
+    BEFORE_KEYS, IS_CHILD, LOADING, OK, RawDigest, RawIo, RawString, TypeMethods, api,
+};
 use super::context::{c_string, log};
 use super::defrag;
 use super::settings::{self, settings};
 use super::totals::{FILTERS, PANICS};
 use crate::command::transfer;
 use crate::filter::Filter;
+use crate::filter::header::Origin;
 use crate::filter::record::{self, Sink, Source};
 
 /// Freeing so many bytes counts as one step. The server frees what takes more than 64 steps on
@@ -101,7 +104,9 @@ unsafe fn filter<'a>(value: *const c_void) -> &'a Filter {
 }
 
 unsafe extern "C" fn rdb_load(io: *mut RawIo, encoding: c_int) -> *mut c_void {
-    let loaded = guarded(|| record::load(encoding, &mut File(io)));
+    // RESTORE brings bytes of a client while nothing is loaded.
+    let of = if flags() & LOADING != 0 { Origin::DataSet } else { Origin::Anywhere };
+    let loaded = guarded(|| record::load(encoding, of, &mut File(io)));
     let problem = match loaded {
         Ok(Ok(filter)) => return into_raw(filter),
         Ok(Err(error)) => error.to_string(),
@@ -125,11 +130,15 @@ pub(super) unsafe extern "C" fn rdb_save(io: *mut RawIo, value: *mut c_void) {
     end_child_unless(saved.is_ok());
 }
 
+/// Flags of the server.
+fn flags() -> c_int {
+    // SAFETY: they need no context.
+    unsafe { (api().GetContextFlags)(ptr::null_mut()) }
+}
+
 /// The server has no way to hear that a value could not be saved. A child process ends, so that its
 /// file is not taken for a good one.
 fn end_child_unless(is_saved: bool) {
-    // SAFETY: flags of the server need no context.
-    let flags = || unsafe { (api().GetContextFlags)(ptr::null_mut()) };
     if !is_saved && flags() & IS_CHILD != 0 {
         std::process::exit(1);
     }
@@ -155,7 +164,9 @@ unsafe extern "C" fn aof_rewrite(io: *mut RawIo, key: *mut RawString, value: *mu
 unsafe extern "C" fn mem_usage(value: *const c_void) -> usize {
     // SAFETY: the server passes a value of ours.
     let filter = unsafe { filter(value) };
-    guarded(|| filter.bytes()).unwrap_or(0)
+    // SAFETY: parts of a value were allocated by the server.
+    let measure = |address: *const u8, _| unsafe { (api().MallocSize)(address.cast_mut().cast()) };
+    guarded(|| filter.allocated_bytes(&measure)).unwrap_or(0)
 }
 
 unsafe extern "C" fn digest(digest: *mut RawDigest, value: *mut c_void) {

@@ -7,6 +7,8 @@ mod bytes;
 mod compat;
 mod hostile;
 mod model;
+mod refute;
 mod secret;
+mod singles;
 mod support;
 mod windows;

@@ -81,7 +81,7 @@ impl Database {
     ) -> (Result<Reply, Error>, Vec<&'static str>) {
         let mut keys = MemoryKeys { memory: &mut self.0, arguments, events: Vec::new() };
         let outcome = command::run(&mut keys, arguments);
-        (outcome, keys.events.into_iter().map(|(_, event)| event).collect())
+        (outcome, keys.events.into_iter().map(|(_, event)| event.name()).collect())
     }
 
     /// Whether a command begins in parts, however small its filters are.

@@ -1,10 +1,11 @@
 //! A cluster of three primaries and three replicas, in which nodes are killed, paused and failed
 //! over and slots move, while clients add, delete and merge.
 //!
-//! **What must hold.** A command is acknowledged if it succeeds and a replica has it too (`WAIT
-//! 1`). Items whose addition was acknowledged are in, unless a deletion was sent. Items that were
-//! in a source when an acknowledged MERGE began are in its destination. In the end each primary and
-//! its replica are equal.
+//! **What must hold.** A server replicates in order, so what survives is all up to some moment. It
+//! does not promise that an acknowledged write survives a failover that was not planned, not even
+//! after `WAIT 1`. So each command is followed by a plain key, its *mark*. Where the mark survived,
+//! so has the command: its items are in, unless a deletion was sent, and items that were in the
+//! source of a MERGE are in its destination. In the end each primary and its replica are equal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,10 +32,12 @@ struct Worker {
     /// The tag of its keys, which puts them into one slot.
     tag: usize,
     next: usize,
-    /// Items that are in `set`.
-    held: BTreeSet<String>,
-    /// Items that are in `union`.
-    merged: BTreeSet<String>,
+    /// Items that are in `set`, with their batches.
+    held: BTreeMap<String, usize>,
+    /// Items that are in `union`, with their batches and the first MERGE.
+    merged: BTreeMap<String, (usize, usize)>,
+    /// Marks are numbered.
+    marks: usize,
     acknowledged: usize,
     begun: Instant,
     /// When each batch was acknowledged, and by which node.
@@ -49,8 +52,9 @@ impl Worker {
             by: 0,
             tag,
             next: 0,
-            held: BTreeSet::new(),
-            merged: BTreeSet::new(),
+            held: BTreeMap::new(),
+            merged: BTreeMap::new(),
+            marks: 0,
             acknowledged: 0,
             begun: Instant::now(),
             log: BTreeMap::new(),
@@ -61,19 +65,18 @@ impl Worker {
         format!("{{{}}}{name}", self.tag)
     }
 
-    /// A plain key that is written before the batch that ends at this item.
-    fn control(&self, end: usize) -> String {
-        format!("{}.{end}", self.key("control"))
+    /// A plain key that is written after a command.
+    fn mark(&self, number: usize) -> String {
+        format!("{}.{number}", self.key("mark"))
     }
 
     /// Sends a command to the node that has the slot. The reply, if a replica has it too.
     fn acknowledged(&mut self, line: &str) -> Option<Value> {
         let (mut connection, port) = self.connection.take().or_else(|| self.find())?;
         self.by = port;
-        // If this is lost as well, the server has lost it.
-        let control = format!("SET {} 1", self.control(self.next));
-        run(&mut connection, &control).ok()?;
         let reply = run(&mut connection, line).ok()?;
+        self.marks += 1;
+        run(&mut connection, &format!("SET {} 1", self.mark(self.marks))).ok()?;
         let copies = run(&mut connection, "WAIT 1 2000").ok()?;
         self.connection = Some((connection, port));
         if number(&copies) < 1 {
@@ -105,15 +108,15 @@ impl Worker {
         if let Some(reply) = self.acknowledged(&line) {
             let by = format!("{:?}; sent at {sent:?}", self.by);
             assert!(numbers(&reply).iter().all(|&added| added == 1), "{reply:?}");
-            self.log.insert(self.next - BATCH, (self.begun.elapsed(), by));
-            self.held.extend(items);
+            self.log.insert(self.marks, (self.begun.elapsed(), by));
+            self.held.extend(items.into_iter().map(|item| (item, self.marks)));
         }
     }
 
     /// What was sent to be deleted may be in or not, whatever the answer is.
     fn delete(&mut self) {
-        let items: Vec<String> = self.held.iter().take(BATCH / 5).cloned().collect();
-        self.held.retain(|item| !items.contains(item));
+        let items: Vec<String> = self.held.keys().take(BATCH / 5).cloned().collect();
+        self.held.retain(|item, _| !items.contains(item));
         if !items.is_empty() {
             self.acknowledged(&format!("CF.MDEL {} {}", self.key("set"), items.join(" ")));
         }
@@ -122,7 +125,9 @@ impl Worker {
     fn merge(&mut self) {
         let (union, set) = (self.key("union"), self.key("set"));
         if self.acknowledged(&format!("CF.MERGE {union} {set}")).is_some() {
-            self.merged.extend(self.held.iter().cloned());
+            for (item, &batch) in &self.held {
+                self.merged.entry(item.clone()).or_insert((batch, self.marks));
+            }
         }
     }
 
@@ -137,22 +142,30 @@ impl Worker {
         }
     }
 
-    /// Asserts that all is there.
+    /// Asserts that all is there whose marks are.
     fn check(&self) {
         let mut connection = until("an owner", || self.find()).0;
-        for (name, items) in [("set", &self.held), ("union", &self.merged)] {
-            let items: Vec<&str> = items.iter().map(String::as_str).collect();
+        let mut survived = |mark| {
+            let mark = format!("EXISTS {}", self.mark(mark));
+            number(&ok(&mut connection, &mark)) == 1
+        };
+        let marks: BTreeSet<usize> = (1..=self.marks).filter(|&mark| survived(mark)).collect();
+        for lost in self.log.iter().filter(|(mark, _)| !marks.contains(mark)) {
+            println!("the server has lost a batch of {}: {lost:?}", self.tag);
+        }
+        let held = self.held.iter().filter(|(_, batch)| marks.contains(batch));
+        let merged = self.merged.iter();
+        let merged = merged.filter(|(_, (batch, it))| marks.contains(batch) && marks.contains(it));
+        let held: Vec<&str> = held.map(|(item, _)| item.as_str()).collect();
+        let merged: Vec<&str> = merged.map(|(item, _)| item.as_str()).collect();
+        assert!(held.len() > 1000 && !merged.is_empty());
+        for (name, items) in [("set", held), ("union", merged)] {
             for batch in items.chunks(1000) {
                 let line = format!("CF.MEXISTS {} {}", self.key(name), batch.join(" "));
                 let found = numbers(&ok(&mut connection, &line));
-                let missing = found.iter().filter(|&&found| found == 0).count();
-                for (item, _) in batch.iter().zip(&found).filter(|(_, found)| **found == 0) {
-                    let start = item[1..].parse::<usize>().unwrap() / BATCH * BATCH;
-                    let control = format!("EXISTS {}", self.control(start + BATCH));
-                    let control = number(&ok(&mut connection, &control));
-                    println!("{name} {item} {:?} control {control}", self.log.get(&start));
-                }
-                assert_eq!(missing, 0, "{} of {} in {name} {}", missing, batch.len(), self.tag);
+                let missing = batch.iter().zip(&found).filter(|(_, found)| **found == 0);
+                let missing: Vec<_> = missing.map(|(item, _)| item).collect();
+                assert!(missing.is_empty(), "{missing:?} are not in {name} of {}", self.tag);
             }
         }
     }
@@ -180,6 +193,19 @@ fn await_pairs(nodes: &[Server]) -> Vec<(usize, usize)> {
 
 fn await_primary(node: &Server) {
     until("a failover", || is_primary(node).then_some(()));
+}
+
+/// Makes a replica the primary. A server gives a planned failover up after five seconds, such as
+/// where the machine is busy, and wants to be asked again.
+fn fail_over(replica: &Server, how: &str) {
+    until("a failover", || {
+        let begun = Instant::now();
+        drop(run(&mut replica.connect("resp2"), &format!("CLUSTER FAILOVER {how}")));
+        while !is_primary(replica) && begun.elapsed() < Duration::from_secs(7) {
+            sleep(Duration::from_millis(25));
+        }
+        is_primary(replica).then_some(())
+    });
 }
 
 /// Moves the slot of a key in one step, and waits until the replica of the target has it.
@@ -234,15 +260,14 @@ fn disturb(nodes: &mut Vec<Server>) {
             println!("{:?}: round {round}: failed over {how}", begun.elapsed());
             ok(&mut nodes[primary].connect("resp2"), "CLIENT PAUSE 300 WRITE");
             sleep(Duration::from_millis(100));
-            ok(&mut nodes[replica].connect("resp2"), &format!("CLUSTER FAILOVER {how}"));
-            await_primary(&nodes[replica]);
+            fail_over(&nodes[replica], how);
         }
     }
 }
 
 #[test]
 #[ignore = "needs servers: scripts/valkey"]
-fn a_cluster_loses_nothing_while_nodes_fail_and_slots_move() {
+fn a_cluster_keeps_what_its_servers_keep_while_nodes_fail_and_slots_move() {
     let mut nodes = start_nodes();
     join(&nodes);
     let mut workers: Vec<_> = (0..FILTERS).map(|tag| Worker::new(&nodes, tag)).collect();
@@ -261,7 +286,6 @@ fn a_cluster_loses_nothing_while_nodes_fail_and_slots_move() {
     let pairs = await_pairs(&nodes);
     for worker in &workers {
         println!("{} acknowledged, {} held", worker.acknowledged, worker.held.len());
-        assert!(worker.held.len() > 1000 && !worker.merged.is_empty());
         worker.check();
     }
     for (primary, replica) in pairs {

@@ -60,6 +60,57 @@ fn the_limit_of_a_key_is_a_setting_of_the_server() {
     });
 }
 
+/// Of each filter 1.65 KB were not reported: the value itself beside its table.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn memory_usage_is_what_filters_take() {
+    on_each(|_, connection| {
+        let used = |connection: &mut Connection| -> i64 {
+            let text = String::from_utf8(info(connection, "memory")).unwrap();
+            let line = text.lines().find_map(|line| line.strip_prefix("used_memory:"));
+            line.unwrap().parse().unwrap()
+        };
+        for (key, options, filters) in [
+            ("small", "1024", 10_000),
+            ("fixed", "5000 EXPANSION 0", 1000),
+            ("window", "1000 WINDOW 60", 1000),
+        ] {
+            let before = used(connection);
+            for name in 0..filters {
+                ok(connection, &format!("CF.RESERVE {key}{name} {options}"));
+                ok(connection, &format!("CF.INSERT {key}{name} ITEMS a b b b"));
+            }
+            let taken = used(connection) - before;
+            let usage =
+                number(&ok(connection, &format!("MEMORY USAGE {key}7 SAMPLES 0"))) * filters;
+            let difference = (usage - taken).abs();
+            assert!(difference * 20 < taken, "{key}: {usage} reported, {taken} taken");
+        }
+    });
+}
+
+/// Corrections are in files and on replicas.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn refuted_items_are_refuted_everywhere() {
+    on_each(|primary, connection| {
+        let replica = primary.another();
+        let mut other = replica.connect("resp2");
+        ok(&mut other, &format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+        ok(connection, "CF.RESERVE f 2500 ERROR 0.03 EXPANSION 0");
+        ok(connection, &format!("CF.INSERT f ITEMS {}", items("in", 0..2000)));
+        let absent = items("out", 0..3000);
+        let corrected = numbers(&ok(connection, &format!("CF.REFUTE f {absent}")));
+        assert!(corrected.iter().sum::<i64>() > 20);
+        await_equal(primary, &replica);
+        ok(connection, "DEBUG RELOAD");
+        for connection in [connection, &mut other] {
+            let found = numbers(&ok(connection, &format!("CF.MEXISTS f {absent}")));
+            assert_eq!(found.iter().sum::<i64>(), 0);
+        }
+    });
+}
+
 fn body(connection: &mut Connection, key: &str) -> Vec<u8> {
     dump(connection, key).into_iter().skip(1).flat_map(|(_, chunk)| chunk).collect()
 }

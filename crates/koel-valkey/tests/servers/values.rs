@@ -72,7 +72,9 @@ fn filters_survive_files_copies_and_payloads() {
             ok(connection, "DEL copy restored");
         }
         let usage = number(&ok(connection, "MEMORY USAGE grown"));
-        assert!((20_000..60_000).contains(&usage), "{usage}");
+        let size = number(&ok(connection, "CF.INFO grown SIZE"));
+        // The allocator rounds sizes up, by a quarter at most.
+        assert!((size..size * 5 / 4 + 8192).contains(&usage), "{usage} for {size}");
         let found = numbers(&ok(connection, &format!("CF.MEXISTS grown {}", items("item", 0..99))));
         assert!(found.iter().all(|&found| found == 1));
     });

@@ -13,6 +13,7 @@ mod edit;
 use crate::Key;
 use crate::builder::Expires;
 use crate::face::face;
+use crate::host::hosted_face;
 use crate::image;
 use crate::state::Body;
 use crate::state::store::{Borrowed, Owned, Store};
@@ -97,6 +98,7 @@ pub type ExpiringView<'a> = ExpiringFilter<Borrowed<'a>>;
 impl Expires for ExpiringFilter {}
 
 face!(ExpiringFilter, ExpiringView, Expiring, StoredSweeps::new);
+hosted_face!(ExpiringFilter, ExpiringView);
 
 impl<S: Store> ExpiringFilter<S> {
     /// Whether `key` came within the window. Never false for a key that did. True for another key

@@ -19,6 +19,7 @@ mod tests;
 mod trace;
 
 use crate::face::{counted_face, face, lasting_face};
+use crate::host::hosted_face;
 use crate::image::Kind;
 use crate::image::shape::{Profile, Shape};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
@@ -104,6 +105,7 @@ pub struct CuckooFilter<S: Store = Owned> {
 pub type FilterView<'a> = CuckooFilter<Borrowed<'a>>;
 
 face!(CuckooFilter, FilterView, Filter, StoredCounters::new);
+hosted_face!(CuckooFilter, FilterView);
 lasting_face!(CuckooFilter);
 counted_face!(CuckooFilter);
 

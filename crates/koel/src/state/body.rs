@@ -210,6 +210,15 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
 }
 
 impl<C: WriteCounters> Body<Buffer, C> {
+    /// Bytes that it has allocated beside the buckets: counters, exact answers, and the memory of
+    /// searches.
+    pub(crate) fn allocated_beside(&self) -> usize {
+        let State { counters, exact, expiry, .. } = &self.state;
+        let stamps = expiry.as_ref().map_or(0, Expiry::allocated_bytes);
+        let answers = counters.allocated_bytes() + exact.allocated_bytes();
+        answers + stamps + self.state.search_bytes()
+    }
+
     /// The body that a header describes, verified. `trailer` is what a file has behind the buckets.
     #[cfg(any(feature = "std", feature = "serde"))]
     pub(crate) fn of_parts(

@@ -13,6 +13,7 @@
 //!   asks whether there is memory for all of them.
 //! * **In a file**: an ascending array of 16-byte records, read in place by binary search.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use core::iter;
 
@@ -20,7 +21,7 @@ use crate::error::{FullError, ImageError, require};
 use crate::image::RECORD_BYTES;
 use crate::mem::buffer::is_available;
 use crate::state::exact::{Exact, NoExact, ReadExact, StoredExact};
-use crate::state::record::decode;
+use crate::state::record::{decode, tree_bytes};
 
 /// Bytes that a counter takes while many are made at once: it is in the tree, in a list of all, and
 /// in the memory that sorts the list.
@@ -99,6 +100,10 @@ pub trait WriteCounters: ReadCounters<Exact: Default> + Clone + Default + Partia
     fn may_have(&self, _identity: Identity) -> bool {
         false
     }
+    /// Bytes that the counters have allocated, about.
+    fn allocated_bytes(&self) -> usize {
+        0
+    }
     /// What is behind the buckets of an empty filter.
     fn cleared(self) -> Self {
         Self::default()
@@ -142,15 +147,10 @@ pub struct Counters {
 }
 
 /// Sets one of 4096 bits for each identity that got a counter. Every removal looks for a counter,
-/// and most keys have none: the bit spares them the search of the tree.
-#[derive(Clone, Debug)]
-struct Marks([u64; 64]);
-
-impl Default for Marks {
-    fn default() -> Self {
-        Self([0; 64])
-    }
-}
+/// and most keys have none: the bit spares them the search of the tree. Many filters never get a
+/// counter, so the bits come with the first one.
+#[derive(Clone, Debug, Default)]
+struct Marks(Option<Box<[u64; 64]>>);
 
 impl Marks {
     /// The word and the bit of an identity: the top 12 bits of a product.
@@ -162,13 +162,13 @@ impl Marks {
 
     fn set(&mut self, identity: Identity) {
         let (word, bit) = Self::position(identity);
-        self.0[word] |= bit;
+        self.0.get_or_insert_with(|| Box::new([0; 64]))[word] |= bit;
     }
 
     #[inline]
     fn is_set(&self, identity: Identity) -> bool {
         let (word, bit) = Self::position(identity);
-        self.0[word] & bit != 0
+        self.0.as_ref().is_some_and(|words| words[word] & bit != 0)
     }
 }
 
@@ -246,6 +246,11 @@ impl WriteCounters for Counters {
         self.counts.remove(&identity).unwrap_or(0)
     }
 
+    fn allocated_bytes(&self) -> usize {
+        let marks = self.marks.0.as_ref().map_or(0, |words| size_of_val(&**words));
+        marks + tree_bytes(self.counts.len())
+    }
+
     #[inline]
     fn take(&mut self, identity: Identity) -> bool {
         self.may_have(identity) && self.take_marked(identity)
@@ -253,7 +258,7 @@ impl WriteCounters for Counters {
 
     #[inline]
     fn may_have(&self, identity: Identity) -> bool {
-        !self.counts.is_empty() && self.marks.is_set(identity)
+        self.marks.is_set(identity)
     }
 }
 

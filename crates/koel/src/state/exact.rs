@@ -25,7 +25,7 @@ use alloc::vec::Vec;
 use crate::error::{ImageError, require};
 use crate::image::{CORRECTION_BYTES, RECORD_BYTES};
 use crate::mem::buffer::is_available;
-use crate::state::record::decode;
+use crate::state::record::{decode, tree_bytes};
 
 /// Bytes that an address takes in memory, at most.
 const BYTES_EACH: usize = 40;
@@ -54,6 +54,11 @@ pub trait ReadExact: PartialEq {
     #[inline(always)]
     fn is_empty(&self) -> bool {
         self.lens() == [0; 2]
+    }
+
+    /// Bytes that the answers have allocated, about.
+    fn allocated_bytes(&self) -> usize {
+        0
     }
 
     /// Whether a key is in, if entries of the table say `found`.
@@ -266,6 +271,10 @@ impl ReadExact for Exact {
     #[inline(always)]
     fn is_empty(&self) -> bool {
         self.copies.is_empty()
+    }
+
+    fn allocated_bytes(&self) -> usize {
+        tree_bytes(self.copies.len()) + self.marks.capacity() * size_of::<u64>()
     }
 
     fn copies(&self, address: u64) -> Option<u64> {

@@ -113,6 +113,11 @@ impl<C: ReadCounters> State<C> {
         Some(State { len, entries, spares, expiry, ..empty })
     }
 
+    /// Bytes that searches have left for the next.
+    fn search_bytes(&self) -> usize {
+        self.search.allocated_bytes()
+    }
+
     /// The number of slots that one needs for the keys, without second copies and dead entries:
     /// those in use, and those that keys in the stash found taken.
     fn wanted_slots(&self) -> u64 {

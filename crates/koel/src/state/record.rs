@@ -12,3 +12,8 @@ pub(crate) fn decode(record: &[u8; RECORD_BYTES]) -> (u64, u64) {
 pub(crate) fn encode((name, count): (u64, u64)) -> [u8; RECORD_BYTES] {
     (u128::from(name) | u128::from(count) << 64).to_le_bytes()
 }
+
+/// Bytes that a tree of so many pairs of numbers takes: a leaf of 192 bytes for eight of them.
+pub(crate) fn tree_bytes(pairs: usize) -> usize {
+    pairs.div_ceil(8) * 192
+}

@@ -27,6 +27,11 @@ impl Expiry {
         Some(Self { clock, counts })
     }
 
+    /// Bytes that the counts have allocated.
+    pub(crate) fn allocated_bytes(&self) -> usize {
+        self.counts.capacity() * size_of::<u64>()
+    }
+
     /// How many entries will be live so many steps later.
     pub(crate) fn live_after(&self, steps: u64) -> u64 {
         let counted = (0..).zip(&self.counts);

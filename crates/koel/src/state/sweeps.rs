@@ -108,6 +108,10 @@ impl WriteCounters for Sweeps {
         StoredSweeps::new(records)
     }
 
+    fn allocated_bytes(&self) -> usize {
+        self.0.capacity() * size_of::<u16>()
+    }
+
     /// No entry is in a group, so it does not matter when it was swept.
     fn cleared(self) -> Self {
         self

@@ -176,6 +176,14 @@ pub(crate) struct Search {
 }
 
 impl Search {
+    /// Bytes that the last searches have left for the next.
+    pub(crate) fn allocated_bytes(&self) -> usize {
+        let Frontier { slots, buckets, from, .. } = &self.frontier;
+        let columns = slots.capacity() + buckets.capacity() + from.capacity();
+        let columns = columns + self.seen.0.capacity();
+        columns * size_of::<u64>() + self.moves.capacity() * size_of::<(u64, u64)>()
+    }
+
     /// How many slots the last search looked at.
     #[cfg(feature = "trace")]
     pub(crate) fn looked(&self) -> u64 {

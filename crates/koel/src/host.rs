@@ -1,0 +1,34 @@
+//! What a process asks of filters that it keeps for others, such as a server: how much memory they
+//! take, and a fast way to load its own files.
+
+/// Implements it for a type of `face.rs`.
+macro_rules! hosted_face {
+    ($Face:ident, $View:ident) => {
+        /// For processes that keep filters for others.
+        impl $Face {
+            /// [`from_bytes`](Self::from_bytes) of bytes that this library wrote and that nobody
+            /// else could change: a file of your own. Checks the header and the checksum only, in a
+            /// fiftieth of the time, so damage is noticed.
+            ///
+            /// Never for bytes of strangers, who can make a checksum: a forged filter may then
+            /// answer wrongly, and its changes may panic. Memory stays safe.
+            ///
+            /// # Errors
+            /// As [`from_bytes`](Self::from_bytes), but for forged bytes.
+            pub fn from_trusted_bytes(bytes: &[u8]) -> Result<Self, $crate::ImageError> {
+                let view = $View::open(bytes)?;
+                view.verify_checksum()?;
+                Ok(Self { body: view.body.copy()? })
+            }
+
+            /// The bytes of memory that it has allocated beside the value itself, about: buckets,
+            /// counters, the stash and the working memory of searches. `measure` gets the buckets
+            /// and says how much their allocation takes: `<[u8]>::len` if no allocator is asked.
+            #[must_use]
+            pub fn allocated_bytes(&self, measure: impl FnOnce(&[u8]) -> usize) -> usize {
+                measure(self.body.buckets.bytes()) + self.body.allocated_beside()
+            }
+        }
+    };
+}
+pub(crate) use hosted_face;
