@@ -269,7 +269,7 @@ fn filters_that_cannot_be_patched_are_refused_with_how_to_build_them() {
         (base().application([1, 0, 0, 0, 0, 0, 0, 0]), "application bytes"),
         (base().application([0, 0, 0, 0, 0, 0, 0, 1]), "application bytes"),
         (base().counter_limit(1), "counter limit"),
-        (base().growable(), "growth"),
+        (base().growable().counter_limit(old.counter_limit()), "growth"),
         (CuckooFilter::builder(1000, 0.001 + 1e-12), "rate"),
     ] {
         let refused = to(builder);

@@ -96,8 +96,8 @@ impl<S: Store> CuckooFilter<S> {
     ///
     /// Both must have the same settings, the same capacity and the same secret, and must not have
     /// grown. What the patch makes has the entries, copies, stash and corrections of `new`. The
-    /// entries may be in other slots, so its bytes may differ from those of `new`. Those who applied
-    /// the same patches to equal bytes have equal bytes: publish what the patch makes, not `new`.
+    /// entries may be in other slots, so its bytes may differ from those of `new`. The same patches
+    /// applied to equal bytes give equal bytes: publish what the patch makes, not `new`.
     ///
     /// A patch does not contain the secret. It shows which entries came and went.
     ///

@@ -7,8 +7,8 @@
 //!     piece  a segment, as the image of a filter of its own
 //! ```
 //!
-//! The frame (image/frame.rs) has a checksum of everything else, and a digest of the plan, so that a
-//! damaged or foreign message is refused before its content is read.
+//! The frame (image/frame.rs) has a checksum of everything else and a digest of the plan, so that
+//! a damaged or foreign message is refused before its content is read.
 
 use alloc::vec::Vec;
 
