@@ -44,8 +44,8 @@ pub use expiring::{ExpiringFilter, ExpiringView, WhenFull};
 #[cfg(feature = "std")]
 pub use file::FileError;
 pub use filter::{
-    Comparison, CuckooFilter, Estimate, FilterEntry, FilterView, Part, Piece, PieceError,
-    PieceFault, PiecePlan, Plan,
+    Comparison, CuckooFilter, Estimate, FilterEntry, FilterView, Part, PatchError, PatchSummary,
+    Piece, PieceError, PieceFault, PiecePlan, Plan,
 };
 pub use image::shape::Prefer;
 pub use map::CuckooMap;

@@ -1,13 +1,13 @@
 //! Makes the inputs that fuzzing starts from; `seeds FOLDER` writes them to FOLDER/image,
-//! FOLDER/maplet, FOLDER/model, FOLDER/expiring, FOLDER/store, FOLDER/ordered and FOLDER/table,
-//! `seeds` alone only checks them.
+//! FOLDER/maplet, FOLDER/model, FOLDER/expiring, FOLDER/store, FOLDER/ordered, FOLDER/table and
+//! FOLDER/patch, `seeds` alone only checks them.
 
 use std::path::Path;
 use std::{env, fs, io};
 
 use koel::{CountingFilter, CuckooFilter, Maplet};
 use testkit::cases::Case;
-use testkit::{ordered, seeds, stores, tables};
+use testkit::{ordered, patches, seeds, stores, tables};
 
 fn main() -> io::Result<()> {
     let (images, models, stores) = (seeds::images(), seeds::models(), stores::seeds());
@@ -36,6 +36,7 @@ fn main() -> io::Result<()> {
         ("store", stores),
         ("ordered", ordered),
         ("table", tables),
+        ("patch", patches::seeds()),
     ];
     for (target, seeds) in targets {
         let folder = Path::new(&folder).join(target);

@@ -39,14 +39,30 @@ pub fn reseal_header(image: &mut [u8]) {
 /// If `image` is not that of a filter.
 #[must_use]
 pub fn stash(image: &[u8]) -> BTreeMap<u64, u64> {
-    let number = |offset: usize, bytes: usize| {
-        let field = image[offset..offset + bytes].iter().rev();
-        field.fold(0, |number, &byte| (number << 8) | u64::from(byte))
-    };
-    let len = |offset| usize::try_from(number(offset, 4)).expect("as many as fit the image");
-    let start = image.len() - 16 * len(144) - 8 * len(148);
-    let record = |i: usize| (number(start + 16 * i, 8), number(start + 16 * i + 8, 8));
-    (0..len(144)).map(record).collect()
+    let [stashed, corrections] = exact_lens(image);
+    let start = image.len() - 16 * stashed - 8 * corrections;
+    (0..stashed).map(|i| (word(image, start + 16 * i), word(image, start + 16 * i + 8))).collect()
+}
+
+/// The addresses of the corrections of a filter.
+///
+/// # Panics
+/// If `image` is not that of a filter.
+#[must_use]
+pub fn corrections(image: &[u8]) -> Vec<u64> {
+    let [_, corrections] = exact_lens(image);
+    let start = image.len() - 8 * corrections;
+    (0..corrections).map(|i| word(image, start + 8 * i)).collect()
+}
+
+/// Keys in the stash, and corrections.
+fn exact_lens(image: &[u8]) -> [usize; 2] {
+    let both = word(image, 144);
+    [both & 0xffff_ffff, both >> 32].map(|len| usize::try_from(len).expect("fits the image"))
+}
+
+fn word(image: &[u8], offset: usize) -> u64 {
+    u64::from_le_bytes(image[offset..offset + 8].try_into().expect("a range of 8 bytes"))
 }
 
 /// Writes the 8-byte field at `offset`.

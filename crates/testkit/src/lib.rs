@@ -7,11 +7,11 @@
 //!
 //! Tests with random operations (proptest, fuzz targets, crash tests) use [`model::Model`]. For
 //! filters from bytes of unknown origin there is [`exercise`], for maplets [`maplets`], for
-//! counting filters [`counting`], for expiring filters [`expiring`], and for the files of stores
-//! [`stores`], [`ordered`] and [`tables`]; fuzzing starts from [`seeds`]. Stores run in folders of
-//! [`storage`], with a history that defines what must survive. [`source`] reads the Rust of the
-//! [`workspace`] for the tests of its layers and its words. [`trees`] makes and describes folders
-//! of the disk, and [`threads`] ends threads.
+//! counting filters [`counting`], for expiring filters [`expiring`], for patches [`patches`], and
+//! for the files of stores [`stores`], [`ordered`] and [`tables`]; fuzzing starts from [`seeds`].
+//! Stores run in folders of [`storage`], with a history that defines what must survive. [`source`]
+//! reads the Rust of the [`workspace`] for the tests of its layers and its words. [`trees`] makes
+//! and describes folders of the disk, and [`threads`] ends threads.
 #![forbid(unsafe_code)]
 
 pub mod addressing;
@@ -25,6 +25,7 @@ pub mod keys;
 pub mod maplets;
 pub mod model;
 pub mod ordered;
+pub mod patches;
 pub mod seeds;
 pub mod source;
 pub mod storage;

@@ -10,7 +10,10 @@
 //! Memory: the filter.
 #![forbid(unsafe_code)]
 
+mod like;
 mod pieces;
+
+use std::path::PathBuf;
 
 use koel::{CuckooFilter, FullError, Key, KeyHash, KeyHasher, Store};
 use serde_json::json;
@@ -60,6 +63,9 @@ With --secret, nobody who chooses keys can find keys that the filter takes for o
 in the filter, which only its owner may read. It is random, or with --secret=FILE the 16 bytes or 32
 hexadecimal digits in FILE; filters can be merged if they have the same secret.
 
+With --like, the filter is one that `koel diff OLD NEW --patch` makes a patch to. OLD is built with
+--keys, with room for the list to grow.
+
 Exit codes: 0 done, 2 error, 3 the filter is full.")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -75,6 +81,10 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     shape: ShapeArgs,
+
+    /// Build a filter with the settings and the secret of OLD, to patch it
+    #[arg(long, value_name = "OLD", conflicts_with_all = LIKE)]
+    like: Option<PathBuf>,
 
     /// Make the filter growable; without --keys it starts with room for 1,000
     #[arg(long)]
@@ -93,13 +103,23 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// What `--like` takes from a filter.
+const LIKE: [&str; 7] = ["keys", "fpr", "prefer", "seed", "secret", "grow", "memory"];
+
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let mut inputs = args.input.open_first()?;
+    let mut inputs =
+        if args.like.is_some() { args.input.open()? } else { args.input.open_first()? };
     inputs.refuse_output(args.out.path())?;
     if args.shape.has_secret() {
         inputs.refuse_secrets()?;
     }
     let target = args.out.open()?;
+    if let Some(path) = &args.like {
+        let (filter, read) = fill(args, like::empty(path, &mut inputs)?, &inputs)?;
+        target.write(&filter)?;
+        target.report(&report(args, &filter, &read))?;
+        return Ok(Outcome::Done);
+    }
     let shape = &args.shape.for_lines(&inputs.recipe());
     if let Some(bounded) = Bounded::new(args, shape, &mut inputs)? {
         let (file, read) = bounded.run(&inputs, &target)?;

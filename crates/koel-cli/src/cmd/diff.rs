@@ -2,7 +2,8 @@
 //!
 //! It tells how many keys were added and removed between Monday's file and Tuesday's. Copies count:
 //! a key that was inserted five more times is five keys added, none of them new. The exit codes are
-//! those of diff: 0 no difference, 1 some, 2 error. Cost: as `koel similar`.
+//! those of diff: 0 no difference, 1 some, 2 error. Cost: as `koel similar`. With `--patch`, it
+//! writes what has changed to a file, for `koel patch`.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;
@@ -11,14 +12,17 @@ use serde_json::json;
 
 use crate::cmd::similar;
 use crate::failure::{Failure, Outcome};
+use crate::filter::patch_file;
 use crate::output;
-use crate::quantity::grouped;
+use crate::quantity::{bytes, grouped};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   koel diff monday.koel tuesday.koel
   koel diff old.koel new.koel > /dev/null && echo no change
+  koel build tuesday.txt --like monday.koel -o tuesday.koel
+  koel diff monday.koel tuesday.koel --patch tuesday.patch
 
 The filters can be two states of one file, or two filters with the same build options:
 both with --grow, or both with the same --keys, and always the same --fpr, --prefer and --seed.
@@ -26,7 +30,11 @@ both with --grow, or both with the same --keys, and always the same --fpr, --pre
 \"added\" and \"removed\" count copies, and are exact unless different keys share an entry.
 The numbers of new, removed and kept keys are estimates; --json has their standard errors.
 
-Exit codes: 0 no difference, 1 some difference, 2 error.")]
+With --patch, the changes are written to a file of some 2 bytes each. `koel patch` makes the newer
+filter of the older one and that file. Publish the filter that it makes, not NEW: then everybody
+has the same bytes.
+
+Exit codes: 0 no difference, 1 some difference, 2 error; with --patch 0 if it was written.")]
 pub(crate) struct Args {
     /// The older filter file
     old: PathBuf,
@@ -34,15 +42,22 @@ pub(crate) struct Args {
     /// The newer filter file
     new: PathBuf,
 
+    /// Write a patch to this file; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    patch: Option<PathBuf>,
+
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let patch = args.patch.as_ref();
+    let patch = patch.map(|path| patch_file::write(path, &args.old, &args.new)).transpose()?;
     let found = similar::compare(&args.old, &args.new)?;
     let (removed, added) = (found.surplus_first(), found.surplus_second());
     let (old, new) = (found.only_first(), found.only_second());
+    let size = patch.map(|patch| patch.len());
     let report = if args.json {
         output::json(&json!({
             "added": added,
@@ -50,15 +65,20 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "new_keys": similar::numbers(new),
             "removed_keys": similar::numbers(old),
             "kept_keys": similar::numbers(found.common()),
+            "patch_bytes": size,
         }))
     } else {
-        output::table(&[
+        let mut rows = vec![
             ("added", format!("{} ({})", grouped(added), similar::about(new, "new key"))),
             ("removed", format!("{} ({} gone)", grouped(removed), similar::about(old, "key"))),
             ("kept", similar::about(found.common(), "key")),
-        ])
+        ];
+        rows.extend(size.map(|size| ("patch", bytes(size as u64))));
+        output::table(&rows)
     };
-    output::print(&report)?;
-    // Like diff: exit code 1 if there is a difference.
-    Ok(Outcome::some_if(added == 0 && removed == 0))
+    match &args.patch {
+        Some(path) => output::report_on(path, &report).map(|()| Outcome::Done),
+        // Like diff: exit code 1 if there is a difference.
+        None => output::print(&report).map(|()| Outcome::some_if(added == 0 && removed == 0)),
+    }
 }

@@ -14,6 +14,7 @@ mod grow;
 mod info;
 mod man;
 mod merge;
+mod patch;
 mod plan;
 mod pull;
 mod push;
@@ -92,6 +93,8 @@ enum Verb {
     Similar(similar::Args),
     /// Show what changed between two snapshots of a filter
     Diff(diff::Args),
+    /// Make a newer filter of an older one and a patch
+    Patch(patch::Args),
     /// Show the figures of a filter and check it for damage
     Info(info::Args),
     /// Compute memory, false-positive rate or number of keys, compared with other filters
@@ -122,6 +125,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Verb::Merge(args) => merge::run(&args),
         Verb::Similar(args) => similar::run(&args),
         Verb::Diff(args) => diff::run(&args),
+        Verb::Patch(args) => patch::run(&args),
         Verb::Info(args) => info::run(&args),
         Verb::Plan(args) => plan::run(&args),
         Verb::Push(args) => push::run(&args),

@@ -2,7 +2,7 @@
 
 use crate::support::Shell;
 
-const VERBS: [&str; 18] = [
+const VERBS: [&str; 19] = [
     "build",
     "check",
     "add",
@@ -13,6 +13,7 @@ const VERBS: [&str; 18] = [
     "merge",
     "similar",
     "diff",
+    "patch",
     "info",
     "plan",
     "push",

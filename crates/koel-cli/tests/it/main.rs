@@ -13,6 +13,7 @@ mod info;
 mod lists;
 mod memory;
 mod merge;
+mod patch;
 mod pipe;
 mod plan;
 mod rate;

@@ -3,7 +3,7 @@
 //! This file has the type and what only it answers; `face.rs` has what it shares with maplets and
 //! counting filters. `edit.rs` changes a filter, `grow.rs` makes it larger, `bulk.rs` builds one
 //! from all its keys (`parts.rs` sorts them), `pieces/` lets many machines build one, `compare.rs`
-//! relates two, and `builder.rs` sizes one.
+//! relates two, `patch/` makes one of another by what changed, and `builder.rs` sizes one.
 //! The rules are in `state/`, the buckets in `table/`.
 
 mod builder;
@@ -12,6 +12,7 @@ mod compare;
 mod edit;
 mod grow;
 mod parts;
+mod patch;
 mod pieces;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ use crate::table::Table;
 
 pub use builder::Plan;
 pub use compare::{Comparison, Estimate, FilterEntry};
+pub use patch::{PatchError, PatchSummary};
 #[cfg(feature = "std")]
 pub(crate) use pieces::{Arrivals, Totals};
 pub use pieces::{Part, Piece, PieceError, PieceFault, PiecePlan};

@@ -127,6 +127,17 @@ impl Header {
         bytes.0
     }
 
+    /// The bytes of the header of the empty filter with these settings, with zeros for the seed or
+    /// secret and for the checksums.
+    pub(crate) fn settings(&self) -> [u8; HEADER_BYTES] {
+        let counts = Self { len: 0, entries: 0, distinct: 0, counters: 0, exact: [0; 2], ..*self };
+        let mut bytes = Self { body_checksum: 0, ..counts }.encode();
+        for (start, len, _) in [SEED, HEADER_CHECKSUM] {
+            bytes[start..start + len].fill(0);
+        }
+        bytes
+    }
+
     /// The header at the start of `image`.
     pub(crate) fn decode(image: &[u8]) -> Result<Self, ImageError> {
         if !image.starts_with(&MAGIC[..image.len().min(MAGIC.len())]) || image.is_empty() {

@@ -13,10 +13,12 @@
 //! * `clock`: the time of an expiring filter.
 //! * `header`: the first 192 bytes. `fields` says where each field is, `format` has the
 //!   constants, `kind` the types.
+//! * `frame`: what messages between programs begin with.
 
 pub(crate) mod clock;
 mod fields;
 mod format;
+pub(crate) mod frame;
 mod header;
 mod kind;
 pub(crate) mod shape;

@@ -122,6 +122,17 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     }
 
     fn header(&self) -> Header {
+        Header { body_checksum: self.computed_checksum(), ..self.unsealed_header() }
+    }
+
+    /// Tells filters of different settings apart: a digest by the hash of the filter, which says
+    /// nothing of its secret.
+    pub(crate) fn settings(&self) -> u64 {
+        self.state.profile.route.hasher().digest(&self.unsealed_header().settings())
+    }
+
+    /// The header without the checksum of the body.
+    fn unsealed_header(&self) -> Header {
         let (state, kind) = (&self.state, self.state.kind);
         Header {
             kind,
@@ -134,7 +145,7 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
             distinct: if kind == Kind::Filter { state.distinct() } else { 0 },
             counters: state.counters.len(),
             exact: state.exact.lens(),
-            body_checksum: self.computed_checksum(),
+            body_checksum: 0,
         }
     }
 

@@ -140,6 +140,12 @@ impl PartialEq for Exact {
 }
 
 impl Exact {
+    /// The answers with these copies by address, 0 for a correction. `None` if there is no memory.
+    pub(crate) fn of(answers: Vec<(u64, u64)>) -> Option<Self> {
+        let bytes = answers.len().saturating_mul(BYTES_EACH);
+        is_available(bytes).then(|| answers.into_iter().collect())
+    }
+
     /// Whether a key may have an exact answer. Never false where it has one.
     #[inline]
     pub(crate) fn may_have(&self, address: u64) -> bool {

@@ -163,7 +163,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     }
 
     /// Adds `times` copies of an entry of another filter. The table may grow.
-    fn add_copies(&mut self, prefix: Prefix, times: u64) -> Result<(), FullError> {
+    pub(super) fn add_copies(&mut self, prefix: Prefix, times: u64) -> Result<(), FullError> {
         let mut left = times;
         while left > 0 {
             let Some(at) = self.location(prefix) else {

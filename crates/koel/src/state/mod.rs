@@ -42,6 +42,7 @@ mod insert;
 mod lookup;
 mod many;
 mod merge;
+mod patch;
 pub(crate) mod record;
 mod relate;
 mod room;

@@ -43,7 +43,7 @@ pub trait Memory {
     /// The bytes of the buckets.
     type Buckets: AsRef<[u8]>;
     /// The counters of keys with more copies than the buckets hold.
-    type Counters: ReadCounters;
+    type Counters: ReadCounters<Owned = Counters>;
     /// When the groups of an expiring filter were swept.
     type Sweeps: ReadCounters;
 }

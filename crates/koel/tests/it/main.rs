@@ -28,6 +28,7 @@ mod maplet;
 #[cfg(target_os = "linux")]
 mod memory;
 mod model;
+mod patch;
 mod pieces;
 mod rates;
 mod route;

@@ -52,6 +52,11 @@ fn make(filter: &mut CuckooFilter, step: &Value) {
 }
 
 fn built(case: &Value) -> CuckooFilter {
+    built_of(case, "steps")
+}
+
+/// The filter of these steps of a case.
+fn built_of(case: &Value, steps: &str) -> CuckooFilter {
     let (capacity, rate) = (case["capacity"].as_u64().unwrap(), case["error_rate"].as_f64());
     let prefer = match case["prefer"].as_str() {
         Some("small") => Prefer::Small,
@@ -62,7 +67,7 @@ fn built(case: &Value) -> CuckooFilter {
     let builder = builder.seed(case["seed"].as_str().unwrap().parse().unwrap());
     let grows = case["growable"].as_bool().unwrap();
     let mut filter = if grows { builder.growable() } else { builder }.build().unwrap();
-    case["steps"].as_array().unwrap().iter().for_each(|step| make(&mut filter, step));
+    case[steps].as_array().unwrap().iter().for_each(|step| make(&mut filter, step));
     filter
 }
 
@@ -77,6 +82,28 @@ fn the_cases_have_these_images() {
     }
 }
 
+/// The patch of a case, and the filter that it makes.
+fn patched(case: &Value) -> (Vec<u8>, CuckooFilter) {
+    let [old, new] = ["steps", "new_steps"].map(|steps| built_of(case, steps));
+    let patch = old.patch_to(&new).unwrap();
+    let patched = old.patched(&patch).unwrap();
+    assert_eq!(patched.len(), new.len());
+    (patch, patched)
+}
+
+#[test]
+fn the_patches_are_these_and_make_these_images() {
+    let patches = page()["patches"].as_array().unwrap().clone();
+    assert!(patches.len() >= 3);
+    for case in patches {
+        let (patch, filter) = patched(&case);
+        let image = filter.to_bytes();
+        assert_eq!(case["patch"], hex(&patch), "{}", case["name"]);
+        assert_eq!(case["length"], image.len(), "{}", case["name"]);
+        assert_eq!(case["header"], hex(&image[..HEADER]), "{}", case["name"]);
+    }
+}
+
 #[test]
 #[ignore = "writes docs/vectors.json"]
 fn write_the_images() {
@@ -85,6 +112,12 @@ fn write_the_images() {
     for case in page["cases"].as_array_mut().unwrap() {
         let image = built(case).to_bytes();
         (case["length"], case["header"]) = (json!(image.len()), json!(hex(&image[..HEADER])));
+    }
+    for case in page["patches"].as_array_mut().unwrap() {
+        let (patch, filter) = patched(case);
+        let image = filter.to_bytes();
+        (case["length"], case["header"]) = (json!(image.len()), json!(hex(&image[..HEADER])));
+        case["patch"] = json!(hex(&patch));
     }
     fs::write(path(), format!("{page:#}\n")).unwrap();
 }

@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 
 use super::story::Story;
 use crate::failure::Failure;
+use crate::quantity::bytes;
 
 /// A folder with the lists, in which the command runs.
 struct Shell<'a> {
@@ -25,14 +26,15 @@ struct Ran {
     code: Option<i32>,
 }
 
-/// The three uses. `listed` are the names of the list, `absent` are others.
+/// The uses. `listed` are the names of the list, `absent` are others.
 pub(super) fn show(story: &mut Story, listed: &[String], absent: &[String]) -> Result<(), Failure> {
     let folder =
         tempfile::tempdir().map_err(|error| Failure::write(&std::env::temp_dir(), error))?;
     let mut shell = Shell { story, folder };
     shell.block_list(listed, absent)?;
     shell.seen_before(listed)?;
-    shell.nightly_diff(listed, absent)
+    shell.nightly_diff(listed, absent)?;
+    shell.nightly_patch(listed, absent)
 }
 
 impl Shell<'_> {
@@ -97,6 +99,44 @@ impl Shell<'_> {
             before.code == Some(1) && after.code == Some(0),
             "a filter brought up to date does not differ from a new one",
         )
+    }
+
+    fn nightly_patch(&mut self, listed: &[String], absent: &[String]) -> Result<(), Failure> {
+        self.story.chapter(
+            "A nightly patch",
+            "Publish a block list for two nights. Those who have the filter of yesterday get a \
+             patch instead of the list.",
+        )?;
+        self.run("build list.txt --keys 150k -o night-0.koel > report.txt")?;
+        let (mut is_new, mut is_small) = (true, true);
+        for night in 1..=2 {
+            let [old, new, patch] =
+                [format!("night-{}.koel", night - 1), "new.koel".into(), format!("{night}.patch")];
+            let patched = format!("night-{night}.koel");
+            self.write("list.txt", &[&listed[60 * night..], &absent[..60 * night]].concat())?;
+            self.run(&format!("build list.txt --like {old} -o {new} > report.txt"))?;
+            self.run(&format!("diff {old} {new} --patch {patch} > report.txt"))?;
+            self.run(&format!("patch {old} {patch} -o {patched} > report.txt"))?;
+            is_new &= self.run(&format!("diff {patched} {new}"))?.code == Some(0);
+            let [patch, filter, list] =
+                [&*patch, &*patched, "list.txt"].map(|name| self.size(name));
+            let [patch, filter, list] = [patch?, filter?, list?];
+            is_small &= patch < 600;
+            self.story.say(&format!(
+                "120 domains changed. The patch has {}, the filter {} and the list {}.",
+                bytes(patch),
+                bytes(filter),
+                bytes(list)
+            ))?;
+        }
+        self.story.promise(is_new, "a patched filter does not differ from a new one")?;
+        self.story.promise(is_small, "a patch of 120 changes takes less than 600 bytes")
+    }
+
+    /// Bytes of a file.
+    fn size(&self, name: &str) -> Result<u64, Failure> {
+        let path = self.folder.path().join(name);
+        fs::metadata(&path).map(|file| file.len()).map_err(|error| Failure::read(&path, error))
     }
 
     fn write(&self, name: &str, lines: &[impl AsRef<str>]) -> Result<(), Failure> {

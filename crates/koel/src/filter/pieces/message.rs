@@ -7,19 +7,18 @@
 //!     piece  a segment, as the image of a filter of its own
 //! ```
 //!
-//! The frame has a checksum of everything else, and a digest of the plan, so that a damaged or
-//! foreign message is refused before its content is read.
+//! The frame (image/frame.rs) has a checksum of everything else and a digest of the plan, so that
+//! a damaged or foreign message is refused before its content is read.
 
 use alloc::vec::Vec;
 
-use xxhash_rust::xxh3::Xxh3;
-
 use super::error::PieceFault;
+use crate::image::frame::{Frame, FrameFault};
 
+const PART: Frame<3> = Frame(b"koelpart");
+const PIECE: Frame<3> = Frame(b"koelsegm");
 /// Bytes before the content.
-pub(super) const FRAME_BYTES: usize = 48;
-const CHECKSUM_AT: usize = 40;
-const VERSION: u16 = 1;
+pub(super) const FRAME_BYTES: usize = Frame::<3>::BYTES;
 
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +28,10 @@ pub(super) enum Message {
 }
 
 impl Message {
-    const fn magic(self) -> &'static [u8; 8] {
+    const fn frame(self) -> &'static Frame<3> {
         match self {
-            Self::Part => b"koelpart",
-            Self::Piece => b"koelsegm",
+            Self::Part => &PART,
+            Self::Piece => &PIECE,
         }
     }
 
@@ -58,56 +57,24 @@ pub(super) struct Framed<'a> {
 impl<'a> Framed<'a> {
     /// Reads a message, and checks its frame and its checksum.
     pub(super) fn read(message: Message, bytes: &'a [u8]) -> Result<Self, PieceFault> {
-        let start = &bytes[..bytes.len().min(message.magic().len())];
-        if !message.magic().starts_with(start) {
-            return Err(PieceFault::Other { expected: message.name() });
-        }
-        let (frame, content) =
-            bytes.split_first_chunk::<FRAME_BYTES>().ok_or(PieceFault::Damaged)?;
-        let version = u16::from_le_bytes([frame[8], frame[9]]);
-        if version != VERSION {
-            return Err(PieceFault::Version { version });
-        }
-        let [plan, segment, keys, checksum] = [16, 24, 32, CHECKSUM_AT].map(|at| word(frame, at));
-        if checksum != checksum_of(frame, content) || frame[10..16] != [0; 6] {
-            return Err(PieceFault::Damaged);
-        }
-        Ok(Self { plan, segment, keys, checksum, content })
+        let framed = message.frame().read(bytes).map_err(|fault| match fault {
+            FrameFault::Other => PieceFault::Other { expected: message.name() },
+            FrameFault::Version { version } => PieceFault::Version { version },
+            FrameFault::Damaged => PieceFault::Damaged,
+        })?;
+        let ([plan, segment, keys], checksum) = (framed.words, framed.checksum);
+        Ok(Self { plan, segment, keys, checksum, content: framed.content })
     }
-}
-
-fn word(frame: &[u8; FRAME_BYTES], at: usize) -> u64 {
-    let mut word = [0; 8];
-    word.copy_from_slice(&frame[at..at + 8]);
-    u64::from_le_bytes(word)
 }
 
 /// Room for the frame of a message and `content` bytes; `None` if there is no memory for them.
 pub(super) fn with_room(content: usize) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(FRAME_BYTES.checked_add(content)?).ok()?;
-    bytes.extend_from_slice(&[0; FRAME_BYTES]);
-    Some(bytes)
+    Frame::<3>::with_room(content)
 }
 
 /// Writes the frame before the content that `bytes` has behind [`FRAME_BYTES`].
 pub(super) fn seal(message: Message, (plan, segment, keys): (u64, u64, u64), bytes: &mut [u8]) {
-    let Some((frame, content)) = bytes.split_first_chunk_mut::<FRAME_BYTES>() else { return };
-    frame[..8].copy_from_slice(message.magic());
-    frame[8..10].copy_from_slice(&VERSION.to_le_bytes());
-    for (at, word) in [(16, plan), (24, segment), (32, keys)] {
-        frame[at..at + 8].copy_from_slice(&word.to_le_bytes());
-    }
-    let checksum = checksum_of(frame, content);
-    frame[CHECKSUM_AT..].copy_from_slice(&checksum.to_le_bytes());
-}
-
-/// XXH3-64 of everything but the checksum itself.
-fn checksum_of(frame: &[u8; FRAME_BYTES], content: &[u8]) -> u64 {
-    let mut checksum = Xxh3::new();
-    checksum.update(&frame[..CHECKSUM_AT]);
-    checksum.update(content);
-    checksum.digest()
+    message.frame().seal([plan, segment, keys], bytes);
 }
 
 /// Gives a type for messages of one kind its methods.

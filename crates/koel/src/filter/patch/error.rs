@@ -1,0 +1,122 @@
+//! Why a patch cannot be made or applied, as data and as a sentence.
+
+use thiserror::Error;
+
+use super::bits::NoMemory;
+use crate::error::{FullError, ImageError, MemoryError, MergeError};
+use crate::image::frame::FrameFault;
+
+/// A patch that cannot be made or applied. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PatchError {
+    /// The two filters were built with different settings, so that their entries have different
+    /// names.
+    #[error(
+        "the filters differ in {field}; build the new one with the settings, the capacity and the \
+         secret of the old one"
+    )]
+    Incompatible {
+        /// What differs: `layout`, `hash`, `route`, `application bytes`, `rate`, `counter limit` or
+        /// `growth`.
+        field: &'static str,
+    },
+    /// The two filters were built for different numbers of keys.
+    #[error(
+        "the old filter was built for {old} keys and the new one for {new}; build both for one \
+         fixed number of keys, with room for the list to grow"
+    )]
+    Sizes {
+        /// The capacity of the old filter.
+        old: u64,
+        /// The capacity of the new one.
+        new: u64,
+    },
+    /// A filter has grown, so that its entries differ in length.
+    #[error(
+        "a filter that has grown cannot be patched; build both for one fixed number of keys that \
+         is large enough"
+    )]
+    Grown,
+    /// The bytes do not start like a patch.
+    #[error("not a patch of a Koel filter")]
+    NotAPatch,
+    /// Written in a version of the format that this version of the crate does not read.
+    #[error("the patch has format version {version}, which this koel does not read")]
+    Version {
+        /// The version in the bytes.
+        version: u16,
+    },
+    /// The checksum does not match the bytes, or they are cut short.
+    #[error("the patch is damaged or cut short; get it again")]
+    Damaged,
+    /// The patch was made for a filter with other settings.
+    #[error("the patch is for a filter with other settings; get the whole new filter")]
+    OtherSettings,
+    /// The patch was made for other content.
+    #[error(
+        "the patch is for a filter of {expected} keys with other content than this one, which has \
+         {found}; apply all patches in their order, or get the whole new filter"
+    )]
+    WrongBase {
+        /// Keys of the filter that it was made for, copies included.
+        expected: u64,
+        /// Keys of the filter that was to be patched.
+        found: u64,
+    },
+    /// The filter is what the patch would make of it.
+    #[error("the filter has the changes of this patch already")]
+    Applied,
+    /// The new keys find no room, or no counter.
+    #[error("the new filter does not fit: {0}; use the whole new filter instead of a patch")]
+    Full(FullError),
+    /// The checksum of the patch holds, and yet no program of this project has written it.
+    #[error("the patch is forged, or a program has an error; get the whole new filter")]
+    Forged,
+    /// A filter is a view of bytes that are not sound.
+    #[error("the filter is {0}")]
+    Unsound(ImageError),
+    /// The system has no memory for the new filter or the patch.
+    #[error("the system has no memory for the new filter or the patch")]
+    NoMemory,
+}
+
+impl From<FrameFault> for PatchError {
+    fn from(fault: FrameFault) -> Self {
+        match fault {
+            FrameFault::Other => Self::NotAPatch,
+            FrameFault::Version { version } => Self::Version { version },
+            FrameFault::Damaged => Self::Damaged,
+        }
+    }
+}
+
+impl From<NoMemory> for PatchError {
+    fn from(_: NoMemory) -> Self {
+        Self::NoMemory
+    }
+}
+
+impl From<MemoryError> for PatchError {
+    fn from(_: MemoryError) -> Self {
+        Self::NoMemory
+    }
+}
+
+impl From<FullError> for PatchError {
+    fn from(full: FullError) -> Self {
+        if full == FullError::NoMemory { Self::NoMemory } else { Self::Full(full) }
+    }
+}
+
+impl From<MergeError> for PatchError {
+    fn from(error: MergeError) -> Self {
+        match error {
+            MergeError::Incompatible { field } => Self::Incompatible { field },
+            MergeError::Sizes { ours, theirs } => Self::Sizes { old: ours, new: theirs },
+            MergeError::Full(full) => full.into(),
+            MergeError::Unsound(error) => Self::Unsound(error),
+            MergeError::NoMemory => Self::NoMemory,
+        }
+    }
+}

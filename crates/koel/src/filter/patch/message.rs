@@ -1,0 +1,116 @@
+//! A patch as bytes: docs/FORMAT.md, "A patch".
+//!
+//! ```text
+//!     | frame: settings, digest and keys of the old and of the new filter | directory | lists |
+//! ```
+//!
+//! * The *settings* are a digest by the hash of the filter itself. So a patch of a filter with a
+//!   secret does not contain the secret, and nothing that tells it.
+//! * The *digest* of a filter is the sum of a hash of each name with its copies, of each stashed
+//!   key and of each correction. It does not depend on where entries are.
+
+use alloc::vec::Vec;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::bits::{BitWriter, NoMemory};
+use super::changes::{ARE_COUNTED, Changes, Diff};
+use super::error::PatchError;
+use super::lists::Ascending;
+use crate::image::frame::Frame;
+use crate::state::record::encode;
+
+/// The frame of a patch.
+const PATCH: Frame<5> = Frame(b"koelptch");
+/// Lists of a patch: three each for names, stash and corrections.
+const LISTS: usize = 9;
+
+/// What a filter consists of, each a list of keys with counts.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Content {
+    Names,
+    Stash,
+    Corrections,
+}
+
+/// The order-free digest of the content of a filter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Digest(u64);
+
+impl Digest {
+    pub(super) fn add(&mut self, content: Content, counted: (u64, u64)) {
+        let hash = xxh3_64_with_seed(&encode(counted), content as u64);
+        self.0 = self.0.wrapping_add(hash);
+    }
+}
+
+/// A filter before or after a patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct End {
+    pub(super) digest: Digest,
+    /// Keys, copies included.
+    pub(super) keys: u64,
+}
+
+/// A patch that was read.
+pub(super) struct Message<'a> {
+    pub(super) settings: u64,
+    pub(super) old: End,
+    pub(super) new: End,
+    /// Changes of names, of the stash and of corrections.
+    pub(super) changes: [Changes<'a>; 3],
+    /// How many numbers the lists of each have: gone, added and with another count.
+    pub(super) lens: [[u64; 3]; 3],
+}
+
+impl<'a> Message<'a> {
+    /// Reads the frame and the directory of a patch.
+    pub(super) fn read(bytes: &'a [u8]) -> Result<Self, PatchError> {
+        let framed = PATCH.read(bytes)?;
+        let [settings, old, new, old_keys, new_keys] = framed.words;
+        let [names, stash, corrections] = [ARE_COUNTED; 3];
+        let are_counted: [bool; LISTS] = joined([names, stash, corrections]);
+        let lists = Ascending::of_directory(framed.content, are_counted);
+        let (lists, lens) = lists.ok_or(PatchError::Forged)?;
+        let lens = divided(lens);
+        // Corrections have no counts.
+        if lens[2][2] > 0 {
+            return Err(PatchError::Forged);
+        }
+        Ok(Self {
+            settings,
+            old: End { digest: Digest(old), keys: old_keys },
+            new: End { digest: Digest(new), keys: new_keys },
+            changes: divided(lists).map(Changes::new),
+            lens,
+        })
+    }
+}
+
+/// Writes a patch.
+pub(super) fn write(settings: u64, ends: [End; 2], diffs: &[Diff; 3]) -> Result<Vec<u8>, NoMemory> {
+    let (mut directory, mut lists) = (BitWriter::default(), Vec::new());
+    for diff in diffs {
+        lists.try_reserve(3).map_err(|_| NoMemory)?;
+        lists.extend(diff.write(&mut directory)?);
+    }
+    let directory = directory.finish()?;
+    let content = directory.len() + lists.iter().map(Vec::len).sum::<usize>();
+    let mut bytes = Frame::<5>::with_room(content).ok_or(NoMemory)?;
+    bytes.extend_from_slice(&directory);
+    lists.iter().for_each(|list| bytes.extend_from_slice(list));
+    let [old, new] = ends;
+    PATCH.seal([settings, old.digest.0, new.digest.0, old.keys, new.keys], &mut bytes);
+    Ok(bytes)
+}
+
+/// All elements in a row.
+fn joined<T: Copy + Default>(groups: [[T; 3]; 3]) -> [T; LISTS] {
+    let mut all = groups.into_iter().flatten();
+    [(); LISTS].map(|()| all.next().unwrap_or_default())
+}
+
+/// The elements in groups of three.
+fn divided<T>([a, b, c, d, e, f, g, h, i]: [T; LISTS]) -> [[T; 3]; 3] {
+    [[a, b, c], [d, e, f], [g, h, i]]
+}

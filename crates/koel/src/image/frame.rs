@@ -1,0 +1,97 @@
+//! The frame of a message between programs: parts and pieces of a filter, and patches.
+//!
+//! ```text
+//!     | magic, 8 bytes | version : 16 | 6 zeros | N words | checksum | content |
+//! ```
+//!
+//! The checksum covers everything else, so that a damaged message is refused before its content is
+//! read.
+
+use alloc::vec::Vec;
+
+use xxhash_rust::xxh3::Xxh3;
+
+/// The version of all messages.
+const VERSION: u16 = 1;
+/// Where the words begin.
+const WORDS_AT: usize = 16;
+
+/// A kind of message, with `N` words in its frame.
+pub(crate) struct Frame<const N: usize>(pub(crate) &'static [u8; 8]);
+
+/// A message whose frame and checksum are sound.
+#[derive(Clone, Copy)]
+pub(crate) struct Framed<'a, const N: usize> {
+    pub(crate) words: [u64; N],
+    pub(crate) checksum: u64,
+    pub(crate) content: &'a [u8],
+}
+
+/// Why bytes are not a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FrameFault {
+    /// They do not start with the magic number.
+    Other,
+    /// Another version of the format.
+    Version {
+        /// The version in the bytes.
+        version: u16,
+    },
+    /// The checksum does not match, or they are cut short.
+    Damaged,
+}
+
+impl<const N: usize> Frame<N> {
+    const CHECKSUM_AT: usize = WORDS_AT + 8 * N;
+    /// Bytes before the content.
+    pub(crate) const BYTES: usize = Self::CHECKSUM_AT + 8;
+
+    /// Reads a message, and checks its frame and its checksum.
+    pub(crate) fn read<'a>(&self, bytes: &'a [u8]) -> Result<Framed<'a, N>, FrameFault> {
+        let start = &bytes[..bytes.len().min(self.0.len())];
+        if !self.0.starts_with(start) {
+            return Err(FrameFault::Other);
+        }
+        let (frame, content) = bytes.split_at_checked(Self::BYTES).ok_or(FrameFault::Damaged)?;
+        let version = u16::from_le_bytes([frame[8], frame[9]]);
+        if version != VERSION {
+            return Err(FrameFault::Version { version });
+        }
+        let mut words =
+            frame[WORDS_AT..].as_chunks().0.iter().map(|&word| u64::from_le_bytes(word));
+        let words_of_frame = [(); N].map(|()| words.next().unwrap_or(0));
+        let checksum = words.next().unwrap_or(0);
+        if checksum != Self::checksum(frame, content) || frame[10..WORDS_AT] != [0; 6] {
+            return Err(FrameFault::Damaged);
+        }
+        Ok(Framed { words: words_of_frame, checksum, content })
+    }
+
+    /// Room for the frame of a message and `content` bytes; `None` if there is no memory for them.
+    pub(crate) fn with_room(content: usize) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(Self::BYTES.checked_add(content)?).ok()?;
+        bytes.resize(Self::BYTES, 0);
+        Some(bytes)
+    }
+
+    /// Writes the frame before the content that `bytes` has behind [`BYTES`](Self::BYTES).
+    pub(crate) fn seal(&self, words: [u64; N], bytes: &mut [u8]) {
+        let Some((frame, content)) = bytes.split_at_mut_checked(Self::BYTES) else { return };
+        frame[..8].copy_from_slice(self.0);
+        frame[8..10].copy_from_slice(&VERSION.to_le_bytes());
+        for (place, word) in frame[WORDS_AT..].as_chunks_mut().0.iter_mut().zip(words) {
+            *place = word.to_le_bytes();
+        }
+        let checksum = Self::checksum(frame, content);
+        frame[Self::CHECKSUM_AT..].copy_from_slice(&checksum.to_le_bytes());
+    }
+
+    /// XXH3-64 of everything but the checksum itself.
+    fn checksum(frame: &[u8], content: &[u8]) -> u64 {
+        let mut checksum = Xxh3::new();
+        checksum.update(&frame[..Self::CHECKSUM_AT]);
+        checksum.update(content);
+        checksum.digest()
+    }
+}

@@ -1,0 +1,238 @@
+//! Patches of unknown bytes: a fuzzer's input becomes the lists of a patch for a small filter. What
+//! the library makes of it must be what docs/FORMAT.md says.
+//!
+//! [`lists`] is a second reader of the format, and a filter is an exact multiset here. With it, any
+//! lists get the right digests and a right checksum, so that they are read to their end.
+
+pub mod lists;
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use koel::{Builder, CuckooFilter, FilterView, PatchError, PatchSummary, Prefer, Store};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use crate::addressing::Addressing;
+use crate::audit::audit;
+use crate::exercise::is_one_line;
+use crate::image;
+use crate::keys::{self, address, at};
+
+/// Bytes of the frame.
+pub const FRAME: usize = 64;
+const CHECKSUM_AT: usize = 56;
+
+/// All that a filter holds: entries by name, the stash and the corrections, with counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Content(pub [BTreeMap<u64, u64>; 3]);
+
+impl Content {
+    /// What a filter of one size holds.
+    #[must_use]
+    pub fn of(filter: &CuckooFilter<impl Store>) -> Self {
+        let (image, bits) = (filter.to_bytes(), filter.layout().fingerprint_bits());
+        let entries = filter.entries();
+        let names = entries.map(|it| ((it.bucket << bits) | it.fingerprint, it.count)).collect();
+        let corrections = image::corrections(&image).into_iter().map(|address| (address, 1));
+        Self([names, image::stash(&image), corrections.collect()])
+    }
+
+    /// The order-free digest.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        let hash = |seed, (key, count): (&u64, &u64)| {
+            xxh3_64_with_seed(&[key.to_le_bytes(), count.to_le_bytes()].concat(), seed)
+        };
+        let all =
+            (0..).zip(&self.0).flat_map(|(seed, keys)| keys.iter().map(move |it| hash(seed, it)));
+        all.fold(0, u64::wrapping_add)
+    }
+
+    /// Keys, copies included. `None` if they pass 2^64 - 1.
+    #[must_use]
+    pub fn keys(&self) -> Option<u64> {
+        let mut copies = self.0[..2].iter().flat_map(BTreeMap::values);
+        copies.try_fold(0, |sum: u64, &copies| sum.checked_add(copies))
+    }
+
+    /// Whether a filter with this addressing could hold it, given enough room.
+    fn is_sound(&self, addressing: &Addressing) -> bool {
+        let [names, stash, corrections] = &self.0;
+        let bits = addressing.fraction_bits() + 6;
+        names.keys().all(|name| {
+            let (bucket, fingerprint) = (name >> bits, name & !(u64::MAX << bits));
+            bucket < addressing.buckets()
+                && fingerprint >> addressing.fraction_bits() > 0
+                && addressing.entry_in(bucket, fingerprint).lower == bucket
+        }) && !corrections.keys().any(|address| stash.contains_key(address))
+    }
+}
+
+/// A patch with these lists, which makes the content of a filter this one.
+#[must_use]
+pub fn sealed(filter: &CuckooFilter<impl Store>, lists: &[u8], new: &Content) -> Vec<u8> {
+    let mut header = filter.to_bytes()[..image::HEADER_BYTES].to_vec();
+    for zeros in [48..64, 80..104, 112..120, 144..152, 176..192] {
+        header[zeros].fill(0);
+    }
+    let settings = address(filter.hasher().hash(&header));
+    let old = Content::of(filter);
+    let keys = [old.keys().unwrap_or(0), new.keys().unwrap_or(0)];
+    let words = [settings, old.digest(), new.digest(), keys[0], keys[1]];
+    let mut patch = b"koelptch\x01\0\0\0\0\0\0\0".to_vec();
+    patch.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    patch.extend_from_slice(&[0; 8]);
+    patch.extend_from_slice(lists);
+    reseal(&mut patch);
+    patch
+}
+
+/// Makes the checksum valid. Does nothing if there is no room for a frame.
+pub fn reseal(patch: &mut [u8]) {
+    if patch.len() >= FRAME {
+        let sum = xxh3_64(&[&patch[..CHECKSUM_AT], &patch[FRAME..]].concat());
+        image::set(patch, CHECKSUM_AT, sum);
+    }
+}
+
+/// Tries bytes from a fuzzer: as a patch, and as the lists of one. The first byte chooses the
+/// filter.
+///
+/// # Panics
+/// If the library and the format disagree, or if a patched filter is not sound.
+pub fn fuzzed_bytes(bytes: &[u8]) {
+    static BASES: OnceLock<Vec<CuckooFilter>> = OnceLock::new();
+    let Some((&first, bytes)) = bytes.split_first() else { return };
+    let bases = BASES.get_or_init(bases);
+    let base = &bases[usize::from(first) % bases.len()];
+    assert!(base.patched(bytes).is_err_and(|error| is_one_line(&error.to_string())));
+    any_lists(base, bytes);
+}
+
+/// Checks what comes of any lists.
+///
+/// # Panics
+/// As [`fuzzed_bytes`].
+pub fn any_lists(base: &CuckooFilter, bytes: &[u8]) {
+    let addressing = Addressing::of(&base.to_bytes());
+    let new = lists::read(bytes, &Content::of(base)).filter(|it| it.is_sound(&addressing));
+    let patch = sealed(base, bytes, new.as_ref().unwrap_or(&Content::default()));
+    let patched = base.patched(&patch);
+    match (new, patched) {
+        (Some(new), Ok(patched)) => {
+            assert_is(&patched, &new);
+            assert!(PatchSummary::of(&patch).is_ok_and(|it| Some(it.new_keys) == new.keys()));
+        }
+        (None, Err(PatchError::Forged)) | (_, Err(PatchError::Full(_))) => {}
+        (new, patched) => panic!("{new:?}, but {patched:?}"),
+    }
+}
+
+/// Checks that a filter holds this, and is sound.
+///
+/// # Panics
+/// If it does not.
+pub fn assert_is(filter: &CuckooFilter, content: &Content) {
+    assert!(Content::of(filter) == *content);
+    assert_eq!(Some(filter.len()), content.keys());
+    assert_eq!(filter.verify(), Ok(()));
+    let image = filter.to_bytes();
+    assert_eq!(audit(&image), Ok(()));
+    let view = FilterView::open(&image).expect("its own bytes");
+    assert!(view.len() == filter.len() && view.corrections() == filter.corrections());
+}
+
+/// Small filters: empty and filled ones, of one segment and of several, with copies, with a stash
+/// and with corrections.
+#[must_use]
+pub fn bases() -> Vec<CuckooFilter> {
+    let mut all = Vec::new();
+    for (rate, prefer, secret) in
+        [(0.03, Prefer::Small, false), (1e-5, Prefer::Fast, true), (1e-8, Prefer::Small, false)]
+    {
+        let builder = CuckooFilter::builder(60, rate).prefer(prefer).counter_limit(9);
+        let builder = if secret { builder.sip_key([3; 16]) } else { builder };
+        for (segment_bits, buckets) in [(0, 3), (2, 4)] {
+            let empty = shaped(&builder, segment_bits, buckets);
+            let pair = Addressing::of(&empty.to_bytes());
+            let mut filter = empty.clone();
+            for (i, hash) in
+                keys::sharing_pair(&pair, 5).take(14).chain(keys::hashes(1, 30)).enumerate()
+            {
+                let times = if i % 9 == 0 { 4 } else { 1 };
+                (0..times).for_each(|_| either_way(filter.insert(&at(hash))));
+            }
+            let mut wrong = filter.clone();
+            let absent =
+                keys::hashes(1, 30).filter_map(|hash| keys::sharing_entry(&pair, hash).nth(7));
+            absent.for_each(|hash| either_way(wrong.refute(&at(hash))));
+            all.extend([empty, filter, wrong]);
+        }
+    }
+    all
+}
+
+/// Accepts a refusal as well: where there is no room.
+pub fn either_way<T, E>(result: Result<T, E>) {
+    match result {
+        Ok(_) | Err(_) => {}
+    }
+}
+
+/// An empty filter of so many segments and buckets.
+#[must_use]
+pub fn shaped(builder: &Builder<CuckooFilter>, segment_bits: u8, buckets: u32) -> CuckooFilter {
+    let whole = builder.build().expect("settings that can be built").to_bytes();
+    CuckooFilter::from_bytes(&image::reshape(&whole, segment_bits, buckets))
+        .expect("reshaped filters are sound")
+}
+
+/// The inputs that fuzzing starts from: a filter and the lists of a patch for it.
+#[must_use]
+pub fn seeds() -> Vec<Vec<u8>> {
+    let (bases, mut seeds) = (bases(), Vec::new());
+    for (number, base) in (0_u8..).zip(&bases) {
+        let patches = bases.iter().filter_map(|other| base.patch_to(other).ok());
+        seeds.extend(patches.map(|patch| [&[number], &patch[FRAME..]].concat()));
+    }
+    seeds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bases_have_stashes_corrections_and_copies_and_the_seeds_are_patches() {
+        let bases = bases();
+        for has in
+            [CuckooFilter::stashed_keys, CuckooFilter::corrections, CuckooFilter::distinct_counters]
+        {
+            assert!(bases.iter().filter(|base| has(base) > 0).count() > 2);
+        }
+        let seeds = seeds();
+        assert!(seeds.len() > 2 * bases.len(), "{}", seeds.len());
+        seeds.iter().for_each(|seed| fuzzed_bytes(seed));
+    }
+
+    /// A few changed bits of sound lists, as a fuzzer makes them.
+    #[test]
+    fn changed_lists_make_what_the_format_says() {
+        let (mut sound, mut all) = (0, 0);
+        for (number, seed) in (0..).zip(seeds()) {
+            let base = &bases()[usize::from(seed[0])];
+            for hash in keys::hashes(number, 40) {
+                let mut lists = seed[1..].to_vec();
+                for i in 0..1 + hash % 3 {
+                    let bit = usize::try_from((hash >> (8 + 16 * i)) % (8 * lists.len() as u64));
+                    let bit = bit.expect("a small number");
+                    lists[bit / 8] ^= 1 << (bit % 8);
+                }
+                any_lists(base, &lists);
+                sound += usize::from(lists::read(&lists, &Content::of(base)).is_some());
+                all += 1;
+            }
+        }
+        assert!(sound > 100 && sound < all / 2, "{sound} of {all}");
+    }
+}
