@@ -278,7 +278,7 @@ fn refuted_lines_are_absent_for_every_verb_until_they_are_added() {
 fn more_lines_than_slots_are_not_refuted_and_nothing_is_written() {
     let shell = Shell::new();
     shell.write("list", lines(&keys("listed", 1_000)));
-    shell.write("allowed", lines(&keys("allowed", 20_000)));
+    shell.write("allowed", lines(&keys("allowed", 100_000)));
     shell.ok("build list -o set --fpr 0.1");
     let before = shell.read("set");
     for words in ["refute set allowed", "build list --never allowed -o new --fpr 0.1"] {
