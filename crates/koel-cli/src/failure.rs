@@ -208,6 +208,9 @@ fn full_fact(full: FullError, keys: u64) -> String {
         FullError::Counters { limit } => {
             format!("all {} counters for repeated keys are in use", grouped(limit))
         }
+        FullError::Corrections { limit } => {
+            format!("the filter may have {} corrections, one for each slot", grouped(limit))
+        }
         FullError::NoMemory => "no memory for the filter to grow".to_owned(),
         other => other.to_string(),
     }

@@ -10,6 +10,8 @@
 //! the size of the input.
 #![forbid(unsafe_code)]
 
+mod again;
+
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};

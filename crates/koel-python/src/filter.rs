@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use koel::Key;
+use koel::{Key, KeyHash, KeyHasher, Store};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple, PyType};
 
 use crate::batch::with_keys;
-use crate::body::{MappedFilter, with_filter};
+use crate::body::{Body, MappedFilter, with_filter};
 use crate::compare::{Comparison, Estimate};
 use crate::counted::counted_face;
-use crate::error::OrRaise;
+use crate::error::{OrRaise, read_only, reserve};
 use crate::face::face;
 use crate::key::{Hashing, Width};
 use crate::long;
@@ -172,6 +172,71 @@ impl CuckooFilter {
         many::count(keys, self.with_width(width)?, work)
     }
 
+    /// Tells the filter that a key was not added. If the filter reports it, the key gets a
+    /// correction and is not reported any more. Returns whether it got one.
+    ///
+    /// Never refute a key that is in: it would be hidden. Adding the key takes its correction back.
+    ///
+    /// Raises `koel.Full` if there are as many corrections as slots.
+    ///
+    ///     >>> import koel
+    ///     >>> blocked = koel.CuckooFilter(1000, error_rate=0.1)
+    ///     >>> blocked.update(range(1000)) > 900
+    ///     True
+    ///     >>> wrong = next(key for key in range(1000, 10_000) if key in blocked)
+    ///     >>> blocked.refute(wrong), wrong in blocked, blocked.corrections
+    ///     (True, False, 1)
+    ///     >>> blocked.add(wrong), wrong in blocked, blocked.corrections
+    ///     (True, True, 0)
+    fn refute(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let hash = self.hashing.hash(key)?;
+        self.contents.write(key.py(), |contents| contents.owned()?.refute(&hash).or_raise())
+    }
+
+    /// Refutes many keys, all or none. Returns how many corrections were made.
+    ///
+    /// Takes the keys, and `width`, as `contains_many` does. Skips missing keys (null). Raises
+    /// `koel.Full` if there would be more corrections than slots. Whatever it raises, nothing has
+    /// changed.
+    ///
+    ///     >>> import koel
+    ///     >>> blocked = koel.CuckooFilter(1000, error_rate=0.1)
+    ///     >>> blocked.update(range(1000)) > 900
+    ///     True
+    ///     >>> allowed = range(1000, 10_000)
+    ///     >>> blocked.refute_many(allowed) == blocked.corrections
+    ///     True
+    ///     >>> blocked.contains_many(allowed).any()
+    ///     np.False_
+    #[pyo3(signature = (keys, *, width=64))]
+    fn refute_many(&self, keys: &Bound<'_, PyAny>, width: u32) -> PyResult<u64> {
+        let py = keys.py();
+        self.contents.read(py, |contents| match contents {
+            Body::Owned(_) => Ok(()),
+            Body::Mapped(_) => Err(read_only()),
+        })?;
+        let hasher = self.hashing.hasher;
+        let work = self.contents.lookup(|contents, chunk, reported: &mut [Option<KeyHash>]| {
+            with_filter!(contents, filter => with_keys!(chunk, keys => {
+                note_reported(filter, hasher, keys, reported);
+            }));
+        });
+        let mut reported = Vec::new();
+        many::collect(keys, self.with_width(width)?, work, |found| {
+            reserve(&mut reported, found.len())?;
+            reported.extend(found);
+            Ok(())
+        })?;
+        self.contents
+            .write_detached(py, |contents| contents.owned()?.refute_many(&reported).or_raise())
+    }
+
+    /// The number of corrections: see `refute`.
+    #[getter]
+    fn corrections(&self, py: Python<'_>) -> u64 {
+        self.contents.read(py, |contents| with_filter!(contents, filter => filter.corrections()))
+    }
+
     /// Makes room for so many more keys now, if the filter grows.
     ///
     /// Raises `koel.Full` if there is no room and it does not grow, and MemoryError.
@@ -230,6 +295,26 @@ impl CuckooFilter {
 
 /// Room that is reserved between two looks for Ctrl-C.
 const RESERVED: u64 = 1 << 17;
+
+/// Writes the hashes of the keys that the filter reports.
+fn note_reported<S: Store, K: Key>(
+    filter: &koel::CuckooFilter<S>,
+    hasher: KeyHasher,
+    keys: &[K],
+    reported: &mut [Option<KeyHash>],
+) {
+    for (keys, reported) in keys.chunks(NOTED).zip(reported.chunks_mut(NOTED)) {
+        let mut found = [false; NOTED];
+        let found = &mut found[..keys.len()];
+        filter.contains_many(keys, found);
+        for ((key, hash), _) in keys.iter().zip(reported).zip(found).filter(|(_, found)| **found) {
+            *hash = Some(hasher.hash(key));
+        }
+    }
+}
+
+/// Keys that are looked up at once for that.
+const NOTED: usize = 1 << 12;
 
 /// Adds each key that is not in. After a failure, none after the key that failed is in.
 fn add_unique<K: Key>(

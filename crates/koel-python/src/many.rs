@@ -2,7 +2,8 @@
 //!
 //! The work is done without the GIL, and gets the filter, a chunk of keys, and a default answer for
 //! each key, which it overwrites. [`answers`] returns all of them in the shape of the keys,
-//! [`count`] counts those that are true, and [`each_chunk`] passes them on.
+//! [`count`] counts those that are true, [`each_chunk`] passes them on, and [`collect`] those that
+//! there are.
 //!
 //! **A batch that fails** has done the keys before the one that failed. Its exception has two
 //! attributes: `done` is the number of these keys, missing ones included, and `answers` is what the
@@ -153,6 +154,17 @@ pub(crate) fn count(
     });
     let done = progress.shape.rows_of(progress.done);
     read.map(|()| count).map_err(|error| attach(keys.py(), error, done, count))
+}
+
+/// Passes on what the work finds in each chunk. A key that fails leaves nothing done.
+pub(crate) fn collect<A: Clone>(
+    keys: &Bound<'_, PyAny>,
+    hashing: Hashing,
+    work: impl Fn(Python<'_>, Chunk<'_>, &mut [Option<A>]) -> Result<(), Stopped>,
+    mut take: impl FnMut(Vec<A>) -> PyResult<()>,
+) -> PyResult<()> {
+    let (_, read) = run(keys, hashing, work, |answers| take(answers.drain(..).flatten().collect()));
+    read.map_err(|error| attach(keys.py(), error, 0, 0))
 }
 
 /// Passes on the answers of one chunk after the other. No key may be missing.

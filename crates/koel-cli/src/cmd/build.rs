@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod like;
+mod never;
 mod pieces;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 use koel::{CuckooFilter, FullError, Key, KeyHash, KeyHasher, Store};
 use serde_json::json;
 
+use never::{Never, Refuted};
 use pieces::Bounded;
 
 use crate::failure::{Failure, Outcome};
@@ -40,6 +42,7 @@ Examples:
   zcat huge.gz | koel build --grow -o huge.koel         to add any number of keys later
   find / -print0 | koel build -0 -o paths.koel
   koel build --format hosts blocked.txt -o blocked.koel             a hosts file, or URLs
+  koel build --format hosts list.txt --never allowed.txt -o b.koel  none that is allowed
   koel build --csv --field mail --ignore-case users.csv -o m.koel   a column
 
 Without --keys, koel counts the keys before it builds the filter. It reads files twice. Of a pipe
@@ -48,6 +51,11 @@ it keeps 8 bytes per key until the end, above two million keys in an unnamed fil
 With --grow, the filter takes any number of further keys (koel add), but is 1.5 times as large.
 Without --keys, it then keeps its false-positive rate up to a billion distinct keys.
 A filter cannot grow if --fpr is below about 1e-7.
+
+With --never, no line of ALLOWED is reported unless it is in the list; those that are in it are
+conflicts, and named in the report. ALLOWED is read as the list is. For lists of hosts, parent
+domains count too, as koel check --url asks them. The list is read once more, and a pipe is copied
+to an unnamed file in TMPDIR first. Each false positive that is corrected takes 8 bytes.
 
 With --memory, a larger filter is built segment by segment through unnamed files in TMPDIR:
 8 bytes per key, and the size of the filter. It answers as one that is built in memory.
@@ -94,6 +102,10 @@ pub(crate) struct Args {
     #[arg(long)]
     unique: bool,
 
+    /// Never report the lines of ALLOWED that are not in the list
+    #[arg(long, value_name = "ALLOWED", conflicts_with = "memory")]
+    never: Vec<PathBuf>,
+
     /// Take about this much memory (such as 512M), with temporary files if needed
     #[arg(long, value_name = "SIZE", value_parser = quantity::parse_size, conflicts_with = "grow")]
     memory: Option<u64>,
@@ -114,29 +126,39 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         inputs.refuse_secrets()?;
     }
     let target = args.out.open()?;
-    if let Some(path) = &args.like {
-        let (filter, read) = fill(args, like::empty(path, &mut inputs)?, &inputs)?;
-        target.write(&filter)?;
-        target.report(&report(args, &filter, &read))?;
-        return Ok(Outcome::Done);
-    }
+    let like = args.like.as_deref().map(|old| like::empty(old, &mut inputs)).transpose()?;
+    let never = Never::open(args, &mut inputs, like.as_ref())?;
     let shape = &args.shape.for_lines(&inputs.recipe());
     if let Some(bounded) = Bounded::new(args, shape, &mut inputs)? {
         let (file, read) = bounded.run(&inputs, &target)?;
-        target.report(&report(args, &file.view()?, &read))?;
+        target.report(&report(args, &file.view()?, &read, None))?;
         return Ok(Outcome::Done);
     }
-    let (filter, read) = match empty(args, shape)? {
-        Some(filter) => fill(args, filter, &inputs)?,
-        None => fixed(args, shape, inputs)?,
+    let empty = match like {
+        Some(filter) => Some(filter),
+        None => empty(args, shape)?,
     };
+    let (mut filter, read) = match empty {
+        Some(filter) => fill(args, filter, &inputs)?,
+        None => fixed(args, shape, &inputs)?,
+    };
+    let refuted = never.map(|never| never.refute(&mut filter, &inputs, read.keys)).transpose()?;
     target.write(&filter)?;
-    target.report(&report(args, &filter, &read))?;
+    target.report(&report(args, &filter, &read, refuted.as_ref()))?;
     Ok(Outcome::Done)
 }
 
-fn report(args: &Args, filter: &CuckooFilter<impl Store>, read: &Read) -> String {
-    if args.json { json_report(filter, read) } else { text_report(args, filter, read) }
+fn report(
+    args: &Args,
+    filter: &CuckooFilter<impl Store>,
+    read: &Read,
+    refuted: Option<&Refuted>,
+) -> String {
+    if args.json {
+        json_report(filter, read, refuted)
+    } else {
+        text_report(args, filter, read, refuted)
+    }
 }
 
 /// What was read: the number of keys, copies included, and what had no key.
@@ -171,11 +193,11 @@ fn fill(
 }
 
 /// Builds a fixed filter of the size that the keys of the inputs need.
-fn fixed(args: &Args, shape: &ShapeArgs, inputs: Inputs) -> Result<(CuckooFilter, Read), Failure> {
+fn fixed(args: &Args, shape: &ShapeArgs, inputs: &Inputs) -> Result<(CuckooFilter, Read), Failure> {
     // A filter of any size has this hasher. A wrong rate fails before anything is read.
     let hasher = shape.build(1, args.fpr)?.hasher();
     if inputs.has_stream() {
-        from_pipe(args, shape, &inputs, hasher)
+        from_pipe(args, shape, inputs, hasher)
     } else {
         from_files(args, shape, inputs, hasher)
     }
@@ -202,7 +224,7 @@ fn from_pipe(
 fn from_files(
     args: &Args,
     shape: &ShapeArgs,
-    inputs: Inputs,
+    inputs: &Inputs,
     hasher: KeyHasher,
 ) -> Result<(CuckooFilter, Read), Failure> {
     let mut filter = Some(shape.build(inputs.count()?, args.fpr)?);
@@ -260,7 +282,11 @@ fn too_small(full: FullError, filter: &CuckooFilter) -> Failure {
     Failure::Full { full, keys: filter.len(), remedy: remedy.to_owned() }
 }
 
-fn json_report(filter: &CuckooFilter<impl Store>, read: &Read) -> String {
+fn json_report(
+    filter: &CuckooFilter<impl Store>,
+    read: &Read,
+    refuted: Option<&Refuted>,
+) -> String {
     output::json(&json!({
         "lines": read.keys,
         "skipped": read.skipped.json(),
@@ -272,6 +298,7 @@ fn json_report(filter: &CuckooFilter<impl Store>, read: &Read) -> String {
         "growable": filter.is_growable(),
         "fpr_requested": filter.requested_false_positive_rate(),
         "fpr_expected": filter.false_positive_rate(),
+        "never": refuted.map(Refuted::json),
         "warning": warning(filter),
     }))
 }
@@ -282,7 +309,12 @@ fn warning(filter: &CuckooFilter<impl Store>) -> Option<String> {
     filter.is_empty().then(nothing).or_else(|| sizing::rate_warning(filter))
 }
 
-fn text_report(args: &Args, filter: &CuckooFilter<impl Store>, read: &Read) -> String {
+fn text_report(
+    args: &Args,
+    filter: &CuckooFilter<impl Store>,
+    read: &Read,
+    refuted: Option<&Refuted>,
+) -> String {
     let mut rows = vec![
         ("keys", grouped(filter.len())),
         ("distinct keys", format!("about {}", grouped(sizing::distinct(filter)))),
@@ -301,6 +333,7 @@ fn text_report(args: &Args, filter: &CuckooFilter<impl Store>, read: &Read) -> S
         ),
     ];
     rows.extend(read.skipped.row());
+    rows.extend(refuted.map(Refuted::rows).unwrap_or_default());
     rows.extend(warning(filter).map(|warning| ("warning", warning)));
     if let Some(hint) = size_hint(args, filter) {
         rows.push(("hint", hint));

@@ -81,6 +81,8 @@ fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
         "segments": filter.segments(),
         "counters": filter.distinct_counters(),
         "counter_limit": counter_limit(filter),
+        "stashed_keys": filter.stashed_keys(),
+        "corrections": filter.corrections(),
         "growable": filter.is_growable(),
         "has_grown": filter.has_grown(),
         "intact": occupancy.is_some(),
@@ -152,6 +154,14 @@ fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>
                 "{}{} in use (for keys with more than two copies)",
                 grouped(filter.distinct_counters()),
                 limit.map(|limit| format!(" of {}", grouped(limit))).unwrap_or_default()
+            ),
+        ),
+        (
+            "beside the table",
+            format!(
+                "{}, {} (koel refute)",
+                counted(filter.stashed_keys(), "key"),
+                counted(filter.corrections(), "correction")
             ),
         ),
         ("integrity", if occupancy.is_some() { "ok" } else { "DAMAGED" }.to_owned()),

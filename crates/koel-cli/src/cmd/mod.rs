@@ -18,6 +18,7 @@ mod patch;
 mod plan;
 mod pull;
 mod push;
+mod refute;
 mod remove;
 mod similar;
 mod store;
@@ -46,6 +47,7 @@ Examples:
 A block list, from hosts or URLs:
   koel build --format hosts list.txt -o blocked.koel
   koel check --url blocked.koel urls.txt       print the URLs whose host or parent domain is listed
+  koel build --format hosts list.txt --never allowed.txt -o b.koel   and no host that is allowed
 
 Lines that were not seen before:
   tail -f events.log | koel dedup              print each line once, as it arrives
@@ -81,6 +83,8 @@ enum Verb {
     Add(add::Args),
     /// Make a filter growable, or resize it
     Grow(grow::Args),
+    /// Tell a filter which keys were not added, so that it does not report them
+    Refute(refute::Args),
     /// Remove keys from a filter
     Remove(remove::Args),
     /// Print how many times each line was added to a filter
@@ -119,6 +123,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Verb::Check(args) => check::run(&args),
         Verb::Add(args) => add::run(&args),
         Verb::Grow(args) => grow::run(&args),
+        Verb::Refute(args) => refute::run(&args),
         Verb::Remove(args) => remove::run(&args),
         Verb::Count(args) => count::run(&args),
         Verb::Dedup(args) => dedup::run(&args),

@@ -3,6 +3,7 @@
 pub(crate) mod file;
 pub(crate) mod key_count;
 pub(crate) mod patch_file;
+pub(crate) mod reported;
 pub(crate) mod room;
 pub(crate) mod sizing;
 pub(crate) mod spool;

@@ -25,12 +25,12 @@ use url::{Host, ParseError, Url};
 pub(crate) fn host_or_parent(
     line: &[u8],
     both_forms: bool,
-    contains: impl Fn(&[u8]) -> bool,
+    mut contains: impl FnMut(&[u8]) -> bool,
 ) -> Option<bool> {
     let host = std::str::from_utf8(line).ok().and_then(parsed)?;
     let Host::Domain(domain) = host else { return Some(contains(host.to_string().as_bytes())) };
     let domain = Some(domain.trim_end_matches('.')).filter(|domain| !domain.is_empty())?;
-    let found = |domain| domain_and_parents(domain).any(|name| contains(name.as_bytes()));
+    let mut found = |domain| domain_and_parents(domain).any(|name| contains(name.as_bytes()));
     let has_two = both_forms && domain.contains("xn--");
     Some(found(domain) || has_two && found(&idna::domain_to_unicode(domain).0))
 }

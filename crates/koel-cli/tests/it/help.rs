@@ -2,11 +2,12 @@
 
 use crate::support::Shell;
 
-const VERBS: [&str; 19] = [
+const VERBS: [&str; 20] = [
     "build",
     "check",
     "add",
     "grow",
+    "refute",
     "remove",
     "count",
     "dedup",

@@ -18,6 +18,7 @@ mod pipe;
 mod plan;
 mod rate;
 mod readme;
+mod refute;
 mod remote;
 mod same_file;
 mod secret;

@@ -28,6 +28,7 @@ fn every_command_of_the_readme_succeeds() {
     {
         shell.write(name, &list);
     }
+    shell.write("allowed.txt", "good.example\n");
     shell.write("urls.txt", "https://mail.listed.example/inbox\n");
     shell.write("hosts.txt", "127.0.0.1 localhost\n0.0.0.0 listed.example\n");
     shell.write("users.csv", "id,name,mail\n1,Ann,ann@listed.example\n");

@@ -97,6 +97,9 @@ const MOST_SEARCHES: u64 = 1024;
 /// * During a [`snapshot`](Self::snapshot), everything waits except lookups and inserts of new keys
 ///   into free slots.
 ///
+/// It has no `refute`: each lookup that matches would search corrections while others change them.
+/// A [`CuckooFilter`](crate::CuckooFilter::refute) has it.
+///
 /// # Size and false-positive rate
 /// A bucket fills an atomic word, so there are two fingerprint widths for each preference. A rate
 /// in between gets the next smaller one:

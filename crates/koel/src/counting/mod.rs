@@ -48,6 +48,9 @@ use crate::state::{Body, reading};
 /// inserted.** An absent key may have the fingerprint of another key; removing it then lowers the
 /// count of that other key.
 ///
+/// It has no `refute`: a correction says that a key is absent, and this type is asked how often a
+/// key came. A [`CuckooFilter`](crate::CuckooFilter::refute) has it.
+///
 /// # Cost
 /// Every operation reads two buckets. A count too large for its slot has a counter, in O(log
 /// [`distinct_counters`](Self::distinct_counters)). The first insert of a key into a nearly full

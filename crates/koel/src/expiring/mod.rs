@@ -76,6 +76,7 @@ pub use crate::builder::WhenFull;
 ///   `insert_unique` it may be forgotten before its own window ends.
 /// * The default hash is for keys that nobody chooses to do harm. Otherwise use
 ///   [`sip_key`](crate::Builder::sip_key), and for replay protection [`WhenFull::Fail`].
+/// * It has no `refute`: entries expire and others come, so a correction would have to expire too.
 ///
 /// # Cost
 /// An operation reads two buckets, and an insert into a nearly full filter some hundred more, at

@@ -79,6 +79,16 @@ impl CuckooFilter {
         self.body.refute(self.body.address(key))
     }
 
+    /// [`refute`](Self::refute) for each of `keys`, all or none. Returns how many corrections were
+    /// made: a key that comes twice gets one.
+    ///
+    /// # Errors
+    /// [`FullError::Corrections`] if there would be more corrections than slots, and
+    /// [`FullError::NoMemory`]. Nothing has changed then.
+    pub fn refute_many<K: Key>(&mut self, keys: &[K]) -> Result<u64, FullError> {
+        self.body.refute_each(self.body.hashed(keys))
+    }
+
     /// [`insert`](Self::insert) for each of `keys`, in order.
     ///
     /// The bytes are those of single inserts, with one exception: for 4096 keys and more, a filter

@@ -74,6 +74,8 @@ pub use values::Values;
 /// A maplet does not store the keys. **Remove and replace only pairs that were inserted.** The pair
 /// of an absent key may have the fingerprint and the value of another pair, which then changes.
 ///
+/// It has no `refute`: the place where a value leads says whether it is of the key.
+///
 /// # Cost
 /// Every operation reads two buckets. An insert into a nearly full maplet reads some hundred more,
 /// at most 4096.

@@ -4,6 +4,7 @@
 //! Keys without an exact answer, which are nearly all, go through the rules of `insert.rs` and
 //! `many.rs` in runs. So exact answers cost batches one look at their bitmap for each key.
 
+use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::ops::{ControlFlow, Range};
 
@@ -111,16 +112,50 @@ impl Body<Buffer, Counters> {
     /// # Errors
     /// [`FullError::Corrections`] if there are as many as slots.
     pub(crate) fn refute(&mut self, address: u64) -> Result<bool, FullError> {
-        let is_wrong = self.state.exact.copies(address).is_none() && self.buckets.contains(address);
+        let is_wrong = self.is_taken_for_another(address);
         if is_wrong {
-            let (limit, [_, corrections]) = (self.slots().min(MOST), self.state.exact.lens());
-            if corrections >= limit {
-                return Err(FullError::Corrections { limit });
+            self.correct_each(&[address])?;
+        }
+        Ok(is_wrong)
+    }
+
+    /// [`refute`](Self::refute) for each key, all or none. Returns how many corrections were made.
+    pub(crate) fn refute_each(&mut self, hashes: impl Hashes) -> Result<u64, FullError> {
+        let mut wrong = Vec::new();
+        let listed = each_address(hashes, 0..hashes.len(), |_, address| {
+            if self.is_taken_for_another(address) {
+                if wrong.try_reserve(1).is_err() {
+                    return ControlFlow::Break(FullError::NoMemory);
+                }
+                wrong.push(address);
             }
+            ControlFlow::Continue(())
+        });
+        if let ControlFlow::Break(full) = listed {
+            return Err(full);
+        }
+        wrong.sort_unstable();
+        wrong.dedup();
+        self.correct_each(&wrong)?;
+        Ok(wrong.len() as u64)
+    }
+
+    /// Whether an entry matches a key without an exact answer.
+    fn is_taken_for_another(&self, address: u64) -> bool {
+        self.state.exact.copies(address).is_none() && self.buckets.contains(address)
+    }
+
+    /// Makes corrections for different keys without an exact answer, all or none.
+    fn correct_each(&mut self, addresses: &[u64]) -> Result<(), FullError> {
+        let (limit, [_, corrections]) = (self.slots().min(MOST), self.state.exact.lens());
+        if addresses.len() as u64 > limit.saturating_sub(corrections) {
+            return Err(FullError::Corrections { limit });
+        }
+        for &address in addresses {
             self.state.exact.correct(address);
             self.note_exact(address);
         }
-        Ok(is_wrong)
+        Ok(())
     }
 
     /// Removes one copy of a key. False, and nothing changed, if it is not in.

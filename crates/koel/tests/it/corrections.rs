@@ -146,3 +146,26 @@ fn corrections_end_at_the_number_of_slots() {
     assert_eq!(filter.to_bytes(), before);
     assert!(filter.contains(&0_u64) && filter.contains(&last));
 }
+
+#[test]
+fn many_keys_are_refuted_as_one_after_the_other_or_not_at_all() {
+    let mut many = CuckooFilter::builder(1000, 0.03).build().unwrap();
+    (0..1000_u64).for_each(|key| many.insert(&key).unwrap());
+    let mut single = many.clone();
+    // Each key twice, some of them refuted before.
+    let absent: Vec<u64> = (1000..3000).chain(1000..3000).collect();
+    for filter in [&mut many, &mut single] {
+        assert!((1000..1500_u64).all(|key| filter.refute(&key).is_ok()));
+    }
+    let made = absent.iter().filter(|key| single.refute(*key).unwrap()).count();
+    assert!(made > 0);
+    assert_eq!(many.refute_many(&absent), Ok(made as u64));
+    assert_eq!(many.refute_many(&absent), Ok(0));
+    assert!(many == single && many.to_bytes() == single.to_bytes());
+
+    let (before, limit) = (many.to_bytes(), many.slots());
+    let too_many: Vec<u64> = (3000..200_000).collect();
+    assert_eq!(many.refute_many(&too_many), Err(FullError::Corrections { limit }));
+    assert_eq!(many.to_bytes(), before);
+    assert_eq!(many.refute_many::<u64>(&[]), Ok(0));
+}

@@ -6,6 +6,7 @@
 //! absent names are the same in every run, so the results do not vary.
 #![forbid(unsafe_code)]
 
+mod allowed;
 mod expiry;
 mod growth;
 mod names;
@@ -67,6 +68,7 @@ pub(crate) fn run(_: &Args) -> Result<Outcome, Failure> {
     let view = file.view()?;
     story.say(&format!("Opened again as a memory map in {}.", story::time(opened)))?;
     look_up(&mut story, &view, &list, &absent)?;
+    allowed::refute(&mut story, filter.clone(), &list, &absent)?;
     rivals::compare(&mut story, &view, &set, &absent)?;
     count_copies(&mut story, filter.clone(), &list)?;
     remove(&mut story, filter.clone(), &list)?;
