@@ -17,7 +17,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 
-use koel::{FileError, KeyHash, Part, Piece, PieceError, PiecePlan};
+use koel::{FileError, FullError, KeyHash, Part, Piece, PieceError, PiecePlan};
 
 use super::settings::{Read as Keys, Settings};
 use crate::failure::{self, Failure};
@@ -92,7 +92,7 @@ impl<'a> Bounded<'a> {
         let capacity = self.settings.shape.keys.unwrap_or(count.capacity(self.settings.unique));
         let mut file = match self.build(&mut spill, capacity, count.keys()) {
             // More distinct keys than estimated, by five standard errors or by an adversary.
-            Err(Failure::Full { .. })
+            Err(Failure::Full { .. } | Failure::FullSegment { .. })
                 if self.settings.shape.keys.is_none() && capacity < count.keys() =>
             {
                 self.build(&mut spill, count.keys(), count.keys())?
@@ -278,6 +278,9 @@ impl Iterator for Pieces<'_> {
 
 fn of_pieces(error: PieceError) -> Failure {
     match error {
+        PieceError::Full { full: FullError::Slots { .. }, segment, keys } => {
+            Failure::FullSegment { segment, keys }
+        }
         PieceError::Full { full, keys, .. } => {
             let remedy = "nothing was written; use --unique or a larger --keys".to_owned();
             Failure::Full { full, keys, remedy }
