@@ -72,6 +72,8 @@ pub(crate) enum Failure {
     Merge { path: PathBuf, error: MergeError },
     /// The filter is full and holds `keys`; `remedy` says what was written and what to do.
     Full { full: FullError, keys: u64, remedy: String },
+    /// A segment of a filter that is built in pieces got more keys than it can take.
+    FullSegment { segment: u64, keys: u64 },
     /// An operation on a store failed; the error says what to do.
     Store { db: PathBuf, error: Box<ArchiveError> },
     /// A promise of a tour does not hold, or `koel store verify` found damage.
@@ -102,7 +104,9 @@ impl Failure {
 
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Self::Full { .. } | Self::Merge { error: MergeError::Full(_), .. } => 3,
+            Self::Full { .. }
+            | Self::FullSegment { .. }
+            | Self::Merge { error: MergeError::Full(_), .. } => 3,
             Self::BrokenPipe => 0,
             _ => 2,
         })
@@ -140,6 +144,12 @@ impl fmt::Display for Failure {
             Self::Full { full, keys, remedy } => {
                 write!(f, "{}; {remedy}", full_fact(*full, *keys))
             }
+            Self::FullSegment { segment, keys } => write!(
+                f,
+                "segment {segment} of the filter has no room for its {}; nothing was written; use \
+                 --unique or a larger --keys",
+                counted(*keys, "key")
+            ),
             Self::Store { db, error } => write!(f, "{}: {error}", db.display()),
             Self::BrokenPipe => f.write_str("the reader closed the pipe"),
         }

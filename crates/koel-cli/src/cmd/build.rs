@@ -13,25 +13,26 @@
 mod like;
 mod never;
 mod pieces;
+mod report;
+mod settings;
 
 use std::path::PathBuf;
 
-use koel::{CuckooFilter, FullError, Key, KeyHash, KeyHasher, Store};
-use serde_json::json;
+use koel::{CuckooFilter, FullError, Key, KeyHash, KeyHasher};
 
-use never::{Never, Refuted};
+use never::Never;
 use pieces::Bounded;
+use report::report;
+use settings::{Read, Settings};
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::key_count::KeyCount;
 use crate::filter::sizing::{self, ShapeArgs};
-use crate::filter::spool::Spool;
+use crate::filter::spool::{Spool, hash_each};
 use crate::filter::target::OutArgs;
 use crate::input::{InputArgs, Inputs};
-use crate::lists::keys::Skipped;
-use crate::output;
 use crate::progress::Stdout;
-use crate::quantity::{self, bytes, grouped};
+use crate::quantity;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -128,85 +129,70 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let target = args.out.open()?;
     let like = args.like.as_deref().map(|old| like::empty(old, &mut inputs)).transpose()?;
     let never = Never::open(args, &mut inputs, like.as_ref())?;
-    let shape = &args.shape.for_lines(&inputs.recipe());
-    if let Some(bounded) = Bounded::new(args, shape, &mut inputs)? {
+    let settings = Settings {
+        shape: args.shape.for_lines(&inputs.recipe()),
+        fpr: args.fpr,
+        grow: args.grow,
+        unique: args.unique,
+    };
+    if let Some(bounded) = Bounded::new(args.memory, &settings, &mut inputs)? {
         let (file, read) = bounded.run(&inputs, &target)?;
-        target.report(&report(args, &file.view()?, &read, None))?;
+        target.report(&report(&settings, &file.view()?, &read, None, args.json))?;
         return Ok(Outcome::Done);
     }
     let empty = match like {
         Some(filter) => Some(filter),
-        None => empty(args, shape)?,
+        None => empty(&settings)?,
     };
     let (mut filter, read) = match empty {
-        Some(filter) => fill(args, filter, &inputs)?,
-        None => fixed(args, shape, &inputs)?,
+        Some(filter) => fill(&settings, filter, &inputs)?,
+        None => fixed(&settings, &inputs)?,
     };
     let refuted = never.map(|never| never.refute(&mut filter, &inputs, read.keys)).transpose()?;
     target.write(&filter)?;
-    target.report(&report(args, &filter, &read, refuted.as_ref()))?;
+    target.report(&report(&settings, &filter, &read, refuted.as_ref(), args.json))?;
     Ok(Outcome::Done)
 }
 
-fn report(
-    args: &Args,
-    filter: &CuckooFilter<impl Store>,
-    read: &Read,
-    refuted: Option<&Refuted>,
-) -> String {
-    if args.json {
-        json_report(filter, read, refuted)
-    } else {
-        text_report(args, filter, read, refuted)
-    }
-}
-
-/// What was read: the number of keys, copies included, and what had no key.
-#[derive(Debug)]
-struct Read {
-    keys: u64,
-    skipped: Skipped,
-}
-
 /// The empty filter, unless its size depends on the number of keys.
-fn empty(args: &Args, shape: &ShapeArgs) -> Result<Option<CuckooFilter>, Failure> {
+fn empty(settings: &Settings) -> Result<Option<CuckooFilter>, Failure> {
+    let Settings { shape, fpr, grow, .. } = settings;
     match shape.keys {
-        Some(keys) if args.grow => shape.build_growable(keys, args.fpr).map(Some),
-        Some(keys) => shape.build(keys, args.fpr).map(Some),
-        None if args.grow => shape.build_unbounded(args.fpr).map(Some),
+        Some(keys) if *grow => shape.build_growable(keys, *fpr).map(Some),
+        Some(keys) => shape.build(keys, *fpr).map(Some),
+        None if *grow => shape.build_unbounded(*fpr).map(Some),
         None => Ok(None),
     }
 }
 
 /// Inserts every key.
 fn fill(
-    args: &Args,
+    settings: &Settings,
     mut filter: CuckooFilter,
     inputs: &Inputs,
 ) -> Result<(CuckooFilter, Read), Failure> {
     let mut number = 0;
     let skipped = inputs.each("building", Stdout::Silent, |keys| {
         number += keys.len() as u64;
-        insert(args, &mut filter, keys)
+        insert(settings, &mut filter, keys)
     })?;
     Ok((filter, Read { keys: number, skipped }))
 }
 
 /// Builds a fixed filter of the size that the keys of the inputs need.
-fn fixed(args: &Args, shape: &ShapeArgs, inputs: &Inputs) -> Result<(CuckooFilter, Read), Failure> {
+fn fixed(settings: &Settings, inputs: &Inputs) -> Result<(CuckooFilter, Read), Failure> {
     // A filter of any size has this hasher. A wrong rate fails before anything is read.
-    let hasher = shape.build(1, args.fpr)?.hasher();
+    let hasher = settings.shape.build(1, settings.fpr)?.hasher();
     if inputs.has_stream() {
-        from_pipe(args, shape, inputs, hasher)
+        from_pipe(settings, inputs, hasher)
     } else {
-        from_files(args, shape, inputs, hasher)
+        from_files(settings, inputs, hasher)
     }
 }
 
 /// Keeps the hashes of all keys until their number is known.
 fn from_pipe(
-    args: &Args,
-    shape: &ShapeArgs,
+    settings: &Settings,
     inputs: &Inputs,
     hasher: KeyHasher,
 ) -> Result<(CuckooFilter, Read), Failure> {
@@ -216,28 +202,27 @@ fn from_pipe(
         count.add(&hashes);
         spool.push(&hashes)
     })?;
-    let filter = from_hashes(args, shape, &count, |take| spool.each("building", take))?;
+    let filter = from_hashes(settings, &count, |take| spool.each("building", take))?;
     Ok((filter, Read { keys: count.keys(), skipped }))
 }
 
 /// Counts the lines, then builds the filter. If lines turn out to repeat, builds a smaller one.
 fn from_files(
-    args: &Args,
-    shape: &ShapeArgs,
+    settings: &Settings,
     inputs: &Inputs,
     hasher: KeyHasher,
 ) -> Result<(CuckooFilter, Read), Failure> {
-    let mut filter = Some(shape.build(inputs.count()?, args.fpr)?);
+    let mut filter = Some(settings.shape.build(inputs.count()?, settings.fpr)?);
     let mut count = KeyCount::new();
     let skipped = inputs.each("building", Stdout::Silent, |keys| {
         let hashes = hash_each(hasher, keys);
         count.add(&hashes);
-        filter.take_if(|_| count.repeats(args.unique));
-        filter.as_mut().map_or(Ok(()), |filter| insert(args, filter, &hashes))
+        filter.take_if(|_| count.repeats(settings.unique));
+        filter.as_mut().map_or(Ok(()), |filter| insert(settings, filter, &hashes))
     })?;
     let filter = match filter {
-        Some(filter) if filter.capacity() == count.capacity(args.unique).max(1) => filter,
-        _ => from_hashes(args, shape, &count, |take| {
+        Some(filter) if filter.capacity() == count.capacity(settings.unique).max(1) => filter,
+        _ => from_hashes(settings, &count, |take| {
             let each = |keys: &[&[u8]]| take(&hash_each(hasher, keys));
             inputs.each("building", Stdout::Silent, each).map(|_| ())
         })?,
@@ -247,17 +232,16 @@ fn from_files(
 
 /// Builds a filter of counted keys, whose hashes `each` passes to a function.
 fn from_hashes(
-    args: &Args,
-    shape: &ShapeArgs,
+    settings: &Settings,
     count: &KeyCount,
     mut each: impl FnMut(&mut dyn FnMut(&[KeyHash]) -> Result<(), Failure>) -> Result<(), Failure>,
 ) -> Result<CuckooFilter, Failure> {
     let mut build = |capacity| {
-        let mut filter = shape.build(capacity, args.fpr)?;
-        each(&mut |hashes| insert(args, &mut filter, hashes))?;
+        let mut filter = settings.shape.build(capacity, settings.fpr)?;
+        each(&mut |hashes| insert(settings, &mut filter, hashes))?;
         Ok(filter)
     };
-    let capacity = count.capacity(args.unique);
+    let capacity = count.capacity(settings.unique);
     match build(capacity) {
         // More distinct keys than estimated, by five standard errors or by an adversary.
         Err(Failure::Full { .. }) if capacity < count.keys() => build(count.keys()),
@@ -265,12 +249,12 @@ fn from_hashes(
     }
 }
 
-fn hash_each(hasher: KeyHasher, keys: &[&[u8]]) -> Vec<KeyHash> {
-    keys.iter().map(|key| hasher.hash(key)).collect()
-}
-
-fn insert<K: Key>(args: &Args, filter: &mut CuckooFilter, keys: &[K]) -> Result<(), Failure> {
-    sizing::insert(filter, keys, args.unique).map_err(|full| too_small(full, filter))
+fn insert<K: Key>(
+    settings: &Settings,
+    filter: &mut CuckooFilter,
+    keys: &[K],
+) -> Result<(), Failure> {
+    sizing::insert(filter, keys, settings.unique).map_err(|full| too_small(full, filter))
 }
 
 fn too_small(full: FullError, filter: &CuckooFilter) -> Failure {
@@ -280,82 +264,4 @@ fn too_small(full: FullError, filter: &CuckooFilter) -> Failure {
         _ => "nothing was written; use --grow or a larger --keys",
     };
     Failure::Full { full, keys: filter.len(), remedy: remedy.to_owned() }
-}
-
-fn json_report(
-    filter: &CuckooFilter<impl Store>,
-    read: &Read,
-    refuted: Option<&Refuted>,
-) -> String {
-    output::json(&json!({
-        "lines": read.keys,
-        "skipped": read.skipped.json(),
-        "keys": filter.len(),
-        "distinct_estimate": sizing::distinct(filter),
-        "capacity": filter.capacity(),
-        "size_in_bytes": filter.size_in_bytes(),
-        "bits_per_key": filter.bits_per_key(),
-        "growable": filter.is_growable(),
-        "fpr_requested": filter.requested_false_positive_rate(),
-        "fpr_expected": filter.false_positive_rate(),
-        "never": refuted.map(Refuted::json),
-        "warning": warning(filter),
-    }))
-}
-
-/// What is wrong with a filter that was built.
-fn warning(filter: &CuckooFilter<impl Store>) -> Option<String> {
-    let nothing = || "the filter is empty, because the input has no keys".to_owned();
-    filter.is_empty().then(nothing).or_else(|| sizing::rate_warning(filter))
-}
-
-fn text_report(
-    args: &Args,
-    filter: &CuckooFilter<impl Store>,
-    read: &Read,
-    refuted: Option<&Refuted>,
-) -> String {
-    let mut rows = vec![
-        ("keys", grouped(filter.len())),
-        ("distinct keys", format!("about {}", grouped(sizing::distinct(filter)))),
-        ("size", bytes(filter.size_in_bytes() as u64)),
-        (
-            "bits per key",
-            format!(
-                "{} for {}",
-                sizing::bits_per_key(filter.bits_per_key(), filter.len(), filter.has_grown()),
-                quantity::counted(sizing::keys_of_size(filter), "distinct key")
-            ),
-        ),
-        (
-            "false-positive rate",
-            sizing::rates(filter.false_positive_rate(), filter.requested_false_positive_rate()),
-        ),
-    ];
-    rows.extend(read.skipped.row());
-    rows.extend(refuted.map(Refuted::rows).unwrap_or_default());
-    rows.extend(warning(filter).map(|warning| ("warning", warning)));
-    if let Some(hint) = size_hint(args, filter) {
-        rows.push(("hint", hint));
-    }
-    output::table(&rows)
-}
-
-/// A hint if the filter is larger than needed: lines repeat, or `--keys` is too large.
-fn size_hint(args: &Args, filter: &CuckooFilter<impl Store>) -> Option<String> {
-    let distinct = sizing::distinct(filter);
-    if args.grow || distinct == 0 || distinct as f64 > 0.9 * filter.capacity() as f64 {
-        return None;
-    }
-    // Four standard errors above the estimate, so that all keys fit.
-    let error = (distinct as f64 * filter.false_positive_rate() / 2.0).sqrt();
-    let enough = distinct + quantity::to_u64(4.0 * error) + 1;
-    let plan = args.shape.plan(enough, args.fpr).ok()?;
-    if plan.size_in_bytes as f64 > 0.9 * filter.size_in_bytes() as f64 {
-        return None;
-    }
-    let smaller = bytes(plan.size_in_bytes as u64);
-    let unique = if args.unique { "" } else { " --unique" };
-    let without = if args.unique { "" } else { ", but would not count copies" };
-    Some(format!("--keys {enough}{unique} would take {smaller}{without}"))
 }

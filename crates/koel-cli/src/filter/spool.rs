@@ -11,7 +11,7 @@
 
 use std::io::{self, BufWriter, Read, Seek, Write};
 
-use koel::KeyHash;
+use koel::{KeyHash, KeyHasher};
 use tempfile::SpooledTempFile;
 
 use crate::failure::{self, Failure};
@@ -63,6 +63,11 @@ impl Spool {
             take(&group)?;
         }
     }
+}
+
+/// The hash of each key.
+pub(crate) fn hash_each(hasher: KeyHasher, keys: &[&[u8]]) -> Vec<KeyHash> {
+    keys.iter().map(|key| hasher.hash(key)).collect()
 }
 
 fn failure(error: &io::Error) -> Failure {

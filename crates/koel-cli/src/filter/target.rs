@@ -118,6 +118,10 @@ impl OutArgs {
 }
 
 impl Target<'_> {
+    pub(crate) fn path(&self) -> &Path {
+        self.path
+    }
+
     /// Writes the filter.
     pub(crate) fn write(&self, filter: &CuckooFilter) -> Result<(), Failure> {
         output::write_filter(self.path, filter, self.readers(filter.hasher()))

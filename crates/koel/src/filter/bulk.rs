@@ -109,15 +109,20 @@ impl Builder<CuckooFilter> {
     }
 }
 
+/// Standard deviations above its share of the keys that a segment takes. More come with a chance of
+/// 1e-19 for each segment, so no build of up to 2^32 segments fails by chance.
+const DEVIATIONS: u64 = 9;
+
 /// An empty filter like one segment of another; `None` if there is no memory for it.
 ///
-/// Its capacity is its share of the keys and five standard deviations more, as its slots are. With
-/// the share alone, every second segment would count its last second copies, and removals from a
-/// large filter would search a thousand counters. It does not grow: if a segment is full, the whole
+/// Its capacity is its share of the keys and [`DEVIATIONS`] more. Its slots are for five of them,
+/// up to where searches begin to fail: the few keys beyond find a slot or go to the stash. With the
+/// share alone, every second segment would count its last second copies, and removals from a large
+/// filter would search a thousand counters. It does not grow: if a segment is full, the whole
 /// filter grows.
 pub(super) fn segment_of(shape: Shape, profile: Profile) -> Option<CuckooFilter> {
     let share = profile.capacity.div_ceil(1 << shape.segment_bits);
-    let capacity = share + 5 * share.isqrt();
+    let capacity = share + DEVIATIONS * share.isqrt();
     let shape = Shape { segment_bits: 0, ..shape };
     CuckooFilter::empty(shape, Profile { capacity, growable: false, ..profile })
 }

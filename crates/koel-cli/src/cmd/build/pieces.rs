@@ -17,13 +17,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 
-use koel::{FileError, KeyHash, Part, Piece, PieceError, PiecePlan};
+use koel::{FileError, FullError, KeyHash, Part, Piece, PieceError, PiecePlan};
 
-use super::{Args, Read as Keys, hash_each};
+use super::settings::{Read as Keys, Settings};
 use crate::failure::{self, Failure};
 use crate::filter::file::FilterFile;
 use crate::filter::key_count::KeyCount;
-use crate::filter::sizing::ShapeArgs;
+use crate::filter::spool::hash_each;
 use crate::filter::target::Target;
 use crate::input::Inputs;
 use crate::output;
@@ -36,27 +36,27 @@ const HASH_BYTES: u64 = 8;
 /// Bytes of hashes that are read at once.
 const READ: usize = 256 << 10;
 
-/// The arguments of the build, and the memory that it may take.
+/// The filter to build, and the memory that it may take.
 pub(super) struct Bounded<'a> {
-    args: &'a Args,
-    shape: &'a ShapeArgs,
+    settings: &'a Settings,
     memory: u64,
 }
 
 impl<'a> Bounded<'a> {
     /// The bounded build, if the table might exceed the memory. Counts the keys of files.
     pub(super) fn new(
-        args: &'a Args,
-        shape: &'a ShapeArgs,
+        memory: Option<u64>,
+        settings: &'a Settings,
         inputs: &mut Inputs,
     ) -> Result<Option<Self>, Failure> {
-        let Some(memory) = args.memory else { return Ok(None) };
+        let Some(memory) = memory else { return Ok(None) };
+        let shape = &settings.shape;
         let keys = match shape.keys {
             None if inputs.has_stream() => None,
             None => Some(inputs.count()?),
             keys => keys,
         };
-        let size = keys.map(|keys| Ok::<_, Failure>(shape.plan(keys, args.fpr)?.size_in_bytes));
+        let size = keys.map(|keys| Ok::<_, Failure>(shape.plan(keys, settings.fpr)?.size_in_bytes));
         let size = size.transpose()?.map(|size| size as u64);
         if size.is_some_and(|size| size <= memory) {
             return Ok(None);
@@ -72,7 +72,7 @@ impl<'a> Bounded<'a> {
              copy of the filter\n",
             output::escape_controls(&folder.display().to_string())
         ))?;
-        Ok(Some(Self { args, shape, memory }))
+        Ok(Some(Self { settings, memory }))
     }
 
     /// Builds and writes the filter. Returns its bytes, and what was read.
@@ -89,29 +89,31 @@ impl<'a> Bounded<'a> {
             count.add(&hashes);
             spill.push(&hashes).map_err(|error| disk(&error))
         })?;
-        let capacity = self.shape.keys.unwrap_or(count.capacity(self.args.unique));
+        let capacity = self.settings.shape.keys.unwrap_or(count.capacity(self.settings.unique));
         let mut file = match self.build(&mut spill, capacity, count.keys()) {
             // More distinct keys than estimated, by five standard errors or by an adversary.
-            Err(Failure::Full { .. }) if self.shape.keys.is_none() && capacity < count.keys() => {
+            Err(Failure::Full { .. } | Failure::FullSegment { .. })
+                if self.settings.shape.keys.is_none() && capacity < count.keys() =>
+            {
                 self.build(&mut spill, count.keys(), count.keys())?
             }
             built => built?,
         };
         target.write_from(&mut file, any.hasher())?;
-        let built = FilterFile::of(self.args.out.path(), &file)?;
+        let built = FilterFile::of(target.path(), &file)?;
         Ok((built, Keys { keys: count.keys(), skipped }))
     }
 
     fn plan(&self, capacity: u64) -> Result<PiecePlan, Failure> {
-        let plan = self.shape.pieces(capacity, self.args.fpr)?;
-        Ok(if self.args.unique { plan.unique() } else { plan })
+        let plan = self.settings.shape.pieces(capacity, self.settings.fpr)?;
+        Ok(if self.settings.unique { plan.unique() } else { plan })
     }
 
     /// The filter in a temporary file.
     fn build(&self, spill: &mut Spill, capacity: u64, keys: u64) -> Result<File, Failure> {
         let plan = self.plan(capacity)?;
         let of_segment = keys.min(capacity).max(1).div_ceil(plan.segments()) * HASH_BYTES;
-        let size = self.shape.plan(capacity, self.args.fpr)?.size_in_bytes as u64;
+        let size = self.settings.shape.plan(capacity, self.settings.fpr)?.size_in_bytes as u64;
         // Its addresses twice, its table and its piece, and the buffers.
         let least = 3 * of_segment + 2 * size.div_ceil(plan.segments()) + FILES * BUFFER_LEAST;
         if self.memory < least {
@@ -276,6 +278,9 @@ impl Iterator for Pieces<'_> {
 
 fn of_pieces(error: PieceError) -> Failure {
     match error {
+        PieceError::Full { full: FullError::Slots { .. }, segment, keys } => {
+            Failure::FullSegment { segment, keys }
+        }
         PieceError::Full { full, keys, .. } => {
             let remedy = "nothing was written; use --unique or a larger --keys".to_owned();
             Failure::Full { full, keys, remedy }
