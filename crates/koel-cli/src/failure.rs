@@ -256,6 +256,7 @@ fn read_remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::OutOfMemory => {
             "free some memory, raise the limit (ulimit -v), or give a smaller --max-line"
         }
+        io::ErrorKind::NotConnected => "name a file, or redirect it from /dev/null for no input",
         _ => "check the file and the disk it is on",
     }
 }

@@ -16,6 +16,7 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crate::closed;
 use crate::failure::{self, Failure, Refused};
 use crate::identity::Identity;
 use crate::lines::decode;
@@ -332,6 +333,7 @@ impl Inputs {
 impl Source {
     fn inspect(path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
+            closed::stdin()?;
             return Ok(
                 stdin_as_file().unwrap_or_else(|| Self::Stream { path: "standard input".into() })
             );

@@ -8,11 +8,12 @@
 //! server/        talks to Valkey and Redis: filters sent and received, the URL of one (remote)
 //! filter/        filters from arguments: sized, built (sizing, key_count, spool), grown ahead of
 //!                their input (room), opened (file), patched (patch_file), written (target)
-//! output/        lines and reports, files replaced in one step (replace), a closed output (closed)
+//! output/        lines and reports, files replaced in one step (replace)
 //! input          reads keys from files and pipes
 //! lists/         from lines to keys: the options (line_args), what a filter stores of them
 //!                (recipe), hosts files and ad-block lists, hosts of URLs, the secret of a hash
 //! lines/         from bytes to lines: decompressed (decode), in UTF-8 (text), split, and fields
+//! closed         notices a closed standard input or output
 //! progress       shows the progress bar
 //! escape         prints and accepts names of any bytes
 //! warning        what is said on standard error after the work
@@ -21,6 +22,7 @@
 //! identity       tells what a path names: the same file, a pipe, a descriptor
 //! ```
 
+mod closed;
 mod cmd;
 mod escape;
 mod failure;

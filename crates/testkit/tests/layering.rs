@@ -24,7 +24,7 @@ const CRATES: &[(&str, &[&str])] = &[
 
 /// Files with `unsafe` code.
 const UNSAFE_FILES: &[&str] = &[
-    "crates/koel-cli/src/output/closed.rs",
+    "crates/koel-cli/src/closed.rs",
     "crates/koel-cli/src/filter/file.rs",
     "crates/koel-python/src/arrow.rs",
     "crates/koel-python/src/body.rs",

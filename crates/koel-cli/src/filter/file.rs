@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use koel::{CuckooFilter, FilterView, ImageError};
 use memmap2::Mmap;
 
+use crate::closed;
 use crate::failure::Failure;
 use crate::identity::{self, Identity};
 use crate::output;
@@ -59,7 +60,7 @@ impl FilterFile {
     /// Maps a file, or reads standard input for `-`; for verbs that read no keys from there.
     pub(crate) fn open_or_stdin(path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
-            Self::from_bytes(Path::new("standard input"), read_stream(io::stdin().lock()))
+            Self::from_bytes(Path::new("standard input"), read_stream(closed::stdin()?.lock()))
         } else {
             Self::open(path)
         }

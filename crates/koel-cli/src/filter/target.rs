@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use koel::{CuckooFilter, KeyHasher};
 
+use crate::closed;
 use crate::failure::Failure;
 use crate::filter::file::{self, FilterFile};
 use crate::identity;
@@ -132,7 +133,7 @@ impl Target<'_> {
         let copied = filter.seek(SeekFrom::Start(0)).and_then(|_| {
             let mut copy = |sink: &mut dyn Write| io::copy(filter, sink).map(|_| ());
             if output::is_stdout(self.path) {
-                crate::output::closed::require_stdout()?;
+                closed::require_stdout()?;
                 return copy(&mut io::stdout().lock());
             }
             output::write(self.path, self.readers(hasher), copy).map(drop)

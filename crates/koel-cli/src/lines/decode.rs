@@ -18,7 +18,7 @@ use crate::warning::Warnings;
 
 /// The first bytes of each format that is not plain text. Of the byte at the given index, if any,
 /// only the high half is fixed.
-const KINDS: [(&[u8], Option<usize>, Kind); 7] = [
+const KINDS: [(&[u8], Option<usize>, Kind); 11] = [
     (&[0x1f, 0x8b], None, Kind::Gzip),
     (&[0x28, 0xb5, 0x2f, 0xfd], None, Kind::Zstd),
     // A skippable frame, with which a zstd file may begin.
@@ -26,6 +26,10 @@ const KINDS: [(&[u8], Option<usize>, Kind); 7] = [
     (&[0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00], None, Kind::Other("it is compressed by xz")),
     (b"BZh91AY&SY", Some(3), Kind::Other("it is compressed by bzip2")),
     (&[0x04, 0x22, 0x4d, 0x18], None, Kind::Other("it is compressed by lz4")),
+    (b"PK\x03\x04", None, Kind::Other("it is a zip archive")),
+    (b"7z\xbc\xaf\x27\x1c", None, Kind::Other("it is a 7z archive")),
+    (&[0x1f, 0x9d], None, Kind::Other("it is compressed by compress")),
+    (b"LZIP\x01", None, Kind::Other("it is compressed by lzip")),
     (b"koel\r\n\x1a\n", None, Kind::Other(IS_A_FILTER)),
 ];
 /// The length of the longest of these.
@@ -67,7 +71,7 @@ pub(crate) fn decoded(
         }
         Some(Kind::Other(what)) => return Err(io::Error::new(io::ErrorKind::Unsupported, what)),
     };
-    if exact { Ok(bytes) } else { text::as_utf8(bytes, path, warnings) }
+    if exact { text::exact(bytes, path, warnings) } else { text::as_utf8(bytes, path, warnings) }
 }
 
 /// A decoder whose error for a large window says what to do.

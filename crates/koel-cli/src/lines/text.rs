@@ -4,6 +4,10 @@
 //! one where every sign says so, with a warning. UTF-32 is refused. Any other bytes pass unchanged:
 //! a line need not be UTF-8.
 //!
+//! A verb would find no key of what is read wrongly, and answer "none". So an input that begins
+//! with NUL bytes is refused: keys that end with NUL, an archive, a database. Lines that end with
+//! CR alone, and lines where keys should end with NUL, are read as one key, with a warning.
+//!
 //! Cost: none for UTF-8. UTF-16 is converted in pieces of 64 KiB.
 #![forbid(unsafe_code)]
 
@@ -48,7 +52,7 @@ pub(crate) fn as_utf8(
     path: &Path,
     warnings: &Warnings,
 ) -> Result<Box<dyn Read>> {
-    let mut first = first_bytes(&mut raw)?;
+    let mut first = first_bytes(&mut raw, shows_encoding)?;
     let mark = MARKS.iter().find(|(mark, _)| first.starts_with(mark));
     first.drain(..mark.map_or(0, |(mark, _)| mark.len()));
     let order = match mark {
@@ -66,6 +70,9 @@ pub(crate) fn as_utf8(
             order
         }
     };
+    if order.is_none() {
+        look_for_other_ends(&first, path, warnings)?;
+    }
     let whole = Cursor::new(first).chain(raw);
     Ok(match order {
         None => Box::new(whole),
@@ -73,18 +80,51 @@ pub(crate) fn as_utf8(
     })
 }
 
-/// Reads until the bytes show their encoding.
+/// Keys that end with NUL, and are exact bytes. `path` is the name of the input in warnings.
+pub(crate) fn exact(
+    mut raw: impl Read + 'static,
+    path: &Path,
+    warnings: &Warnings,
+) -> Result<Box<dyn Read>> {
+    let first = first_bytes(&mut raw, |read| read.contains(&0))?;
+    if first.contains(&b'\n') && !first.contains(&0) {
+        let sentence =
+            "its first lines have no NUL and are one key; leave out -0 if keys are lines";
+        warnings.about(path, sentence);
+    }
+    Ok(Box::new(Cursor::new(first).chain(raw)))
+}
+
+/// Refuses bytes that are no lines, and warns of lines that end otherwise.
+fn look_for_other_ends(first: &[u8], path: &Path, warnings: &Warnings) -> Result<()> {
+    if first.contains(&0) {
+        return Err(Refused::error(
+            "it has NUL bytes, so it is no list of lines; use -0 if NUL ends each key",
+        ));
+    }
+    let has_inner_cr = first.iter().rev().skip(1).any(|&byte| byte == b'\r');
+    if has_inner_cr && !first.contains(&b'\n') {
+        let sentence = "a CR ends no line; convert its line ends with `tr '\\r' '\\n'`";
+        warnings.about(path, sentence);
+    }
+    Ok(())
+}
+
+/// Whether the bytes show their encoding.
 ///
 /// A line of plain text is enough, so that one typed at a terminal is answered without waiting for
 /// the next. A text in UTF-16 with a line end has a NUL byte.
-fn first_bytes(raw: &mut impl Read) -> Result<Vec<u8>> {
+fn shows_encoding(read: &[u8]) -> bool {
+    let may_be_marked = MARKS.iter().any(|(mark, _)| mark.starts_with(read));
+    read.contains(&b'\n') && !read.contains(&0) && !may_be_marked
+}
+
+/// Reads until the bytes are enough, or all that are examined.
+fn first_bytes(raw: &mut impl Read, are_enough: fn(&[u8]) -> bool) -> Result<Vec<u8>> {
     let mut first = vec![0; EXAMINED];
     let mut filled = 0;
     loop {
-        let read = &first[..filled];
-        let may_be_marked = MARKS.iter().any(|(mark, _)| mark.starts_with(read));
-        let is_line = read.contains(&b'\n') && !read.contains(&0);
-        if filled == EXAMINED || is_line && !may_be_marked {
+        if filled == EXAMINED || are_enough(&first[..filled]) {
             break;
         }
         match read_some(raw, &mut first[filled..])? {
@@ -234,25 +274,27 @@ mod tests {
 
     #[test]
     fn other_bytes_pass_unchanged_but_for_the_mark_of_utf_8() {
-        let texts: [&[u8]; 12] = [
-            b"",
-            b"a",
-            b"\0",
-            b"a\0",
-            b"\0\0\0\0",
-            b"ab\0cd\0\n",
-            b"a\nb\0",
-            b"caf\xe9\n",
-            b"\xef\xbb",
-            b"\xff",
-            b"find\0-print0\0",
-            "\u{6f22}\u{5b57}\n".as_bytes(),
-        ];
+        let texts: [&[u8]; 6] =
+            [b"", b"a", b"caf\xe9\n", b"\xef\xbb", b"\xff", "\u{6f22}\u{5b57}\n".as_bytes()];
         for text in texts {
             for step in [1, 2, 3, usize::MAX] {
                 assert_eq!(read(text, step).unwrap(), text);
                 let marked = [b"\xef\xbb\xbf", text].concat();
                 assert_eq!(read(&marked, step).unwrap(), text);
+            }
+        }
+    }
+
+    /// They once were one long key, which is in no filter.
+    #[test]
+    fn bytes_that_are_no_lines_are_refused() {
+        let texts: [&[u8]; 6] =
+            [b"\0", b"a\0", b"\0\0\0\0", b"ab\0cd\0\n", b"a\nb\0", b"find\0-print0\0"];
+        for text in texts {
+            let marked = [b"\xef\xbb\xbf", text].concat();
+            for bytes in [text, &marked[..]] {
+                let error = read(bytes, usize::MAX).unwrap_err();
+                assert!(error.to_string().contains("use -0"), "{bytes:?}: {error}");
             }
         }
     }

@@ -6,13 +6,13 @@
 //! - A pipe, a device or an open descriptor, such as `>(gzip > x.gz)`: it is written directly.
 //! - Another name of standard output, such as `/dev/stdout`: treated as standard output.
 
-pub(crate) mod closed;
 pub(crate) mod replace;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
+use crate::closed;
 use crate::failure::Failure;
 use crate::identity::{self, Identity};
 use crate::input::Inputs;

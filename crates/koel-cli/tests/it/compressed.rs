@@ -134,6 +134,14 @@ fn filters_and_other_compressions_are_refused_as_input() {
         ("list.bz2", b"BZh91AY&SY\x12\x34", "by bzip2"),
         ("small.bz2", b"BZh11AY&SY\x12\x34", "by bzip2"),
         ("list.lz4", &[0x04, 0x22, 0x4d, 0x18, 0x64, 0x40], "by lz4"),
+        ("list.zip", b"PK\x03\x04\x14\0\0\0", "a zip archive"),
+        ("list.7z", b"7z\xbc\xaf\x27\x1c\0\x04", "a 7z archive"),
+        ("list.Z", &[0x1f, 0x9d, 0x90, 0x31, 0x14], "by compress"),
+        ("list.lz", b"LZIP\x01\x0c\0", "by lzip"),
+        ("list.lzma", &[0x5d, 0, 0, 0x80, 0, 0xff], "NUL bytes"),
+        ("list.sqlite", b"SQLite format 3\0\x10\0", "NUL bytes"),
+        ("list.tar", b"list\0\0\0\0\0\x30\x31", "NUL bytes"),
+        ("list.parquet", b"PAR1\x15\x04\x15\x10\0", "NUL bytes"),
         ("other", &shell.read("set"), "koel merge"),
     ] {
         shell.write(name, start);

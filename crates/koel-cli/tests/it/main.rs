@@ -13,6 +13,8 @@ mod info;
 mod lists;
 mod memory;
 mod merge;
+#[cfg(unix)]
+mod misread;
 mod patch;
 mod pipe;
 mod plan;

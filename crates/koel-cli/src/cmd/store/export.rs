@@ -18,6 +18,7 @@ use serde_json::json;
 use super::database::Database;
 use super::name;
 use super::patterns::Patterns;
+use crate::closed;
 use crate::escape::escape;
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -157,6 +158,7 @@ fn stream(
     progress: &Progress,
 ) -> Result<Outcome, Failure> {
     if output::is_stdout(&args.out) {
+        closed::require_stdout().map_err(Failure::stdout)?;
         let sink = progress.meter(io::stdout().lock());
         return match archive.export_entry(name, entry, sink) {
             Err(ArchiveError::Write(error)) => Err(Failure::stdout(error)),
@@ -253,7 +255,7 @@ fn finish(
     let printed = print_report(args, entries, total);
     let problems = total.problems.iter();
     name::report_problems(problems.map(|it| (&it.name[..], &it.what[..])))?;
-    if count == 0 && total.problems.is_empty() && !entries.is_empty() {
+    if count == 0 && total.problems.is_empty() && !(entries.is_empty() && args.include.is_empty()) {
         output::print_to_stderr("koel: no name matches the patterns\n")?;
         return Ok(Outcome::None);
     }

@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 use super::database::Database;
 use super::name;
 use super::patterns::Patterns;
+use crate::closed;
 use crate::escape::escape;
 use crate::failure::{Failure, Outcome, describe};
 use crate::output;
@@ -214,7 +215,7 @@ fn name_in(archive: &Archive, args: &Args, name: &[u8], path: &Path) -> Result<V
 
 fn stream(path: &Path) -> Result<Box<dyn Read>, Failure> {
     if path == Path::new("-") {
-        return Ok(Box::new(io::stdin().lock()));
+        return Ok(Box::new(closed::stdin()?.lock()));
     }
     let file = File::open(path).map_err(|error| Failure::read(path, error))?;
     Ok(Box::new(file))

@@ -4,11 +4,12 @@
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
-use std::io::{self, BufRead, Read};
+use std::io::{BufRead, Read};
 use std::path::Path;
 
 use koel_store::content::Archive;
 
+use crate::closed;
 use crate::escape::{escape, unescape};
 use crate::failure::Failure;
 use crate::output::Lines;
@@ -83,7 +84,7 @@ impl KeyArgs {
         let keys = self.keys.iter().map(named).collect::<Result<Vec<_>, _>>()?;
         keys.into_iter().try_for_each(|key| match key {
             Some(key) => take(key),
-            None => self.each_line(io::stdin().lock(), &mut take),
+            None => self.each_line(closed::stdin()?.lock(), &mut take),
         })
     }
 

@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use koel_store::Batch;
@@ -16,6 +16,7 @@ use serde_json::json;
 use super::database::Database;
 use super::key::{self, KeyForm};
 use super::records::Records;
+use crate::closed;
 use crate::escape::unescape;
 use crate::failure::{Failure, Outcome};
 use crate::lines::decode;
@@ -124,7 +125,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 /// Opens a file. Returns its length, too, if it is known.
 fn source(path: &Path) -> Result<(Box<dyn Read>, Option<u64>), Failure> {
     if path == Path::new("-") {
-        return Ok((Box::new(io::stdin().lock()), None));
+        return Ok((Box::new(closed::stdin()?.lock()), None));
     }
     let file = File::open(path).map_err(|error| Failure::read(path, error))?;
     let size = file.metadata().ok().filter(|it| it.is_file()).map(|it| it.len());

@@ -8,7 +8,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use koel_store::Durability;
@@ -16,6 +16,7 @@ use koel_store::Durability;
 use super::database::Database;
 use super::key::KeyForm;
 use super::records::Value;
+use crate::closed;
 use crate::failure::{Failure, Outcome};
 
 #[derive(Debug, clap::Args)]
@@ -62,7 +63,7 @@ fn value(args: &Args) -> Result<Value, Failure> {
         return Ok(Value::Whole(value.as_encoded_bytes().to_vec()));
     }
     let Some(path) = args.file.as_deref().filter(|path| *path != Path::new("-")) else {
-        return read_all(io::stdin().lock(), Path::new("standard input"));
+        return read_all(closed::stdin()?.lock(), Path::new("standard input"));
     };
     let file = File::open(path).map_err(|error| Failure::read(path, error))?;
     let metadata = file.metadata().map_err(|error| Failure::read(path, error))?;
