@@ -7,6 +7,7 @@ use std::path::Path;
 
 use koel::{FilterView, PatchError};
 
+use crate::closed;
 use crate::failure::Failure;
 use crate::filter::file::FilterFile;
 use crate::output;
@@ -44,7 +45,7 @@ pub(crate) fn write(path: &Path, old: &Path, new: &Path) -> Result<Vec<u8>, Fail
         error => failure(&old_file, &view, path, error),
     })?;
     let written = if output::is_stdout(path) {
-        output::closed::require_stdout().and_then(|()| io::stdout().write_all(&patch))
+        closed::require_stdout().and_then(|()| io::stdout().write_all(&patch))
     } else {
         output::before_replacing(path)?;
         output::write_file(path, |sink| sink.write_all(&patch))
