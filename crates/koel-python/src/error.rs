@@ -12,7 +12,8 @@ use std::io;
 use std::path::Path;
 
 use koel::{
-    BuildError, FileError, FullError, ImageError, InsertError, MemoryError, MergeError, ValueError,
+    BuildError, FileError, FullError, ImageError, InsertError, MemoryError, MergeError,
+    PatchError, ValueError,
 };
 use pyo3::create_exception;
 use pyo3::exceptions::{
@@ -80,6 +81,16 @@ impl IntoException for MergeError {
             Self::Incompatible { field } => PyValueError::new_err(format!(
                 "the filters differ in {field}; build both with the same arguments"
             )),
+            _ => PyValueError::new_err(self.to_string()),
+        }
+    }
+}
+
+impl IntoException for PatchError {
+    fn into_exception(self) -> PyErr {
+        match self {
+            Self::NoMemory => PyMemoryError::new_err(self.to_string()),
+            Self::Full(full) => full.into_exception(),
             _ => PyValueError::new_err(self.to_string()),
         }
     }

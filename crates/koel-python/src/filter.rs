@@ -15,6 +15,7 @@ use crate::compare::{Comparison, Estimate};
 use crate::counted::counted_face;
 use crate::error::{OrRaise, read_only, reserve};
 use crate::face::face;
+use crate::file::bytes_of;
 use crate::key::{Hashing, Width};
 use crate::long;
 use crate::many::{self, Stopped};
@@ -231,7 +232,11 @@ impl CuckooFilter {
             .write_detached(py, |contents| contents.owned()?.refute_many(&reported).or_raise())
     }
 
-    /// The number of corrections: see `refute`.
+    /// The number of corrections that `refute` made and no `add` took back.
+    ///
+    ///     >>> import koel
+    ///     >>> koel.CuckooFilter(1000).corrections
+    ///     0
     #[getter]
     fn corrections(&self, py: Python<'_>) -> u64 {
         self.contents.read(py, |contents| with_filter!(contents, filter => filter.corrections()))
@@ -290,6 +295,54 @@ impl CuckooFilter {
             })
         })?;
         Ok(compared.or_raise()?.into())
+    }
+
+    /// What changed from this filter to `new`, some 2 bytes a change, for `patched`.
+    ///
+    /// Both have the same capacity and the same settings, and have not grown. Raises ValueError
+    /// otherwise, `koel.Full` if there is no way to place the new keys in this filter, and
+    /// MemoryError.
+    ///
+    ///     >>> import koel
+    ///     >>> monday, tuesday = koel.CuckooFilter(1000), koel.CuckooFilter(1000)
+    ///     >>> monday.update(["ada", "mary"]), tuesday.update(["ada", "grace"])
+    ///     (2, 2)
+    ///     >>> patch = monday.patch_to(tuesday)
+    ///     >>> len(patch) < 100
+    ///     True
+    ///     >>> monday.patched(patch).diff(tuesday)
+    ///     <koel.Comparison: 2 in both, 0 only in the first, 0 only in the second>
+    fn patch_to<'py>(&self, new: &Bound<'py, Self>) -> PyResult<Bound<'py, PyBytes>> {
+        let (ours, theirs) = (self.contents.clone(), new.get().contents.clone());
+        let patch = long::run(new.py(), move |_| {
+            ours.read_both(&theirs, |ours, theirs| {
+                with_filter!(ours, old => with_filter!(theirs, new => old.patch_to(new)))
+            })
+        })?;
+        Ok(PyBytes::new(new.py(), &patch.or_raise()?))
+    }
+
+    /// The filter that a patch of `patch_to` makes of this one, which stays as it is.
+    ///
+    /// The result is verified. Raises ValueError if the patch is damaged or for another filter, and
+    /// MemoryError.
+    ///
+    ///     >>> import koel
+    ///     >>> old, new = koel.CuckooFilter(1000), koel.CuckooFilter(1000)
+    ///     >>> new.add("ada")
+    ///     True
+    ///     >>> "ada" in old.patched(old.patch_to(new)), "ada" in old
+    ///     (True, False)
+    ///     >>> new.patched(old.patch_to(new))
+    ///     Traceback (most recent call last):
+    ///     ...
+    ///     ValueError: ...
+    fn patched(&self, patch: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let bytes = bytes_of(patch)?;
+        let patched = self.contents.read_detached(patch.py(), |contents| {
+            with_filter!(contents, old => old.patched(&bytes))
+        });
+        patched.or_raise().map(Self::own)
     }
 }
 

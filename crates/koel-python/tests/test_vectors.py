@@ -9,6 +9,7 @@ import pytest
 
 VECTORS = Path(__file__).parents[3] / "docs" / "vectors.json"
 CASES = json.loads(VECTORS.read_text())["cases"]
+PATCHES = json.loads(VECTORS.read_text())["patches"]
 
 
 def keys_of(step: dict[str, Any]) -> list[str | int | bytes]:
@@ -21,8 +22,7 @@ def keys_of(step: dict[str, Any]) -> list[str | int | bytes]:
     return [f"key {i}" for i in range(step["keys"])]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_a_filter_has_the_bytes_of_the_vectors(case: dict[str, Any]) -> None:
+def built(case: dict[str, Any], steps: list[dict[str, Any]]) -> koel.CuckooFilter:
     f = koel.CuckooFilter(
         case["capacity"],
         case["error_rate"],
@@ -30,12 +30,26 @@ def test_a_filter_has_the_bytes_of_the_vectors(case: dict[str, Any]) -> None:
         prefer=case["prefer"],
         seed=int(case["seed"]),
     )
-    for step in case["steps"]:
+    for step in steps:
         for key in keys_of(step):
             if step["do"] == "add":
                 f.add(key, multi=True)
             else:
                 f.remove(key)
-    image = f.to_bytes()
+    return f
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_a_filter_has_the_bytes_of_the_vectors(case: dict[str, Any]) -> None:
+    image = built(case, case["steps"]).to_bytes()
     assert (len(image), image[:192].hex()) == (case["length"], case["header"])
     assert koel.CuckooFilter.from_bytes(image).to_bytes() == image
+
+
+@pytest.mark.parametrize("case", PATCHES, ids=lambda case: case["name"])
+def test_a_patch_has_the_bytes_of_the_vectors(case: dict[str, Any]) -> None:
+    old, new = built(case, case["steps"]), built(case, case["new_steps"])
+    patch = old.patch_to(new)
+    assert patch.hex() == case["patch"]
+    image = old.patched(memoryview(patch)).to_bytes()
+    assert (len(image), image[:192].hex()) == (case["length"], case["header"])

@@ -1,0 +1,72 @@
+"""Corrections: refuted keys are not reported, members are, and a refusal changes nothing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import koel
+import pytest
+
+MEMBERS = range(2000)
+ABSENT = range(10_000, 40_000)
+
+
+def blocked() -> koel.CuckooFilter:
+    f = koel.CuckooFilter(len(MEMBERS), error_rate=0.05)
+    f.update(MEMBERS, multi=True)
+    return f
+
+
+def test_refuted_keys_are_absent_and_members_stay() -> None:
+    f = blocked()
+    wrong = [key for key in ABSENT if key in f]
+    assert wrong
+    assert f.refute_many(ABSENT) == f.corrections == len(wrong)
+    assert f.refute_many(ABSENT) == 0
+    assert not f.contains_many(ABSENT).any()
+    assert f.contains_many(MEMBERS).all()
+    again = koel.CuckooFilter.from_bytes(f.to_bytes())
+    assert again == f
+    assert again.corrections == len(wrong)
+    f.update(wrong, multi=True)
+    assert f.corrections == 0
+    assert f.contains_many(wrong).all()
+
+
+def test_more_corrections_than_slots_are_refused_and_none_is_made() -> None:
+    f = koel.CuckooFilter(100, error_rate=0.2)
+    f.update(range(100), multi=True)
+    before = f.to_bytes()
+    with pytest.raises(koel.Full):
+        f.refute_many(range(1000, 100_000))
+    assert f.to_bytes() == before
+
+
+def test_keys_that_raise_in_between_leave_the_filter_as_it_was() -> None:
+    f = blocked()
+    before = f.to_bytes()
+
+    def keys() -> Iterator[int]:
+        yield from ABSENT
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        f.refute_many(keys())
+    with pytest.raises(TypeError):
+        f.refute_many([*ABSENT, 1.5])  # type: ignore
+    assert f.to_bytes() == before
+
+
+def test_a_mapped_filter_is_not_changed(tmp_path: Path) -> None:
+    f = blocked()
+    f.save(tmp_path / "f.koel")
+    mapped = koel.CuckooFilter.open(tmp_path / "f.koel", mmap=True)
+    wrong = next(key for key in ABSENT if key in f)
+    with pytest.raises(ValueError, match="read-only|mmap"):
+        mapped.refute(wrong)
+    with pytest.raises(ValueError, match="read-only|mmap"):
+        mapped.refute_many([wrong])
+    # A mapped filter is patched into one of its own.
+    f.refute(wrong)
+    patched = mapped.patched(mapped.patch_to(f))
+    assert wrong not in patched
+    assert wrong in mapped
