@@ -11,10 +11,12 @@
 use std::sync::Arc;
 
 use koel_store::{Error, LogStore, TornEnd};
-use testkit::storage::{Failure, Fault, FaultyFolder, History, MemoryFolder, Random, State};
+use testkit::storage::{
+    Failure, Fault, FaultyFolder, History, MemoryFolder, Program, Random, State,
+};
 
-use crate::subject::{Programmed, read_all};
-use crate::trial::{count, first_seed, report};
+use crate::subject::{Subject, read_all};
+use crate::trial::{Trial, count, first_seed, report};
 
 /// Failures before a trial starts anew, so that stores of all ages are tested.
 const FAILURES: u64 = 50;
@@ -32,11 +34,11 @@ pub(crate) struct Programs {
     pub(crate) leave_files: bool,
 }
 
-struct Crashes<S: Programmed> {
+struct Crashes<S: Subject> {
     seed: u64,
     options: S::Options,
     random: Random,
-    program: S::Program,
+    program: Program,
     /// The calls after which the power fails at the latest.
     calls: usize,
     disk: MemoryFolder,
@@ -71,7 +73,7 @@ impl Outcomes {
     }
 }
 
-impl<S: Programmed> Crashes<S> {
+impl<S: Subject> Crashes<S> {
     fn new(seed: u64, &Programs { keys, longest, calls, .. }: &Programs) -> Self {
         let mut random = Random::new(seed);
         let keys = keys[random.below(keys.len())];
@@ -90,7 +92,7 @@ impl<S: Programmed> Crashes<S> {
         let folder = FaultyFolder::new(self.disk.clone(), Some(fault));
         let history = std::mem::take(&mut self.history);
         let before = history.clone();
-        let opened = S::start(Arc::new(folder), &self.options, &self.program, history);
+        let opened = Trial::open(Arc::new(folder), &self.options, &self.program, history);
         let mut in_doubt = false;
         self.history = match opened {
             Err(_) => {
@@ -99,8 +101,8 @@ impl<S: Programmed> Crashes<S> {
             }
             Ok(mut trial) => {
                 while self.step(&mut trial).is_ok() {}
-                in_doubt = S::in_doubt(&trial);
-                S::history(&trial).clone()
+                in_doubt = trial.in_doubt;
+                trial.history
             }
         };
         let mut survivors = KEPT.map(|kept| self.survivor(kept));
@@ -111,14 +113,14 @@ impl<S: Programmed> Crashes<S> {
         (self.disk, self.history) = std::mem::take(&mut survivors[chosen]);
     }
 
-    fn step(&mut self, trial: &mut S::Trial) -> Result<(), Error> {
-        S::step(trial, self.program.next().expect("a program is endless"))
+    fn step(&mut self, trial: &mut Trial<S>) -> Result<(), Error> {
+        trial.step(self.program.next().expect("a program is endless"))
     }
 
     /// Ends only the process: every acknowledged write is there, and at most one more.
     fn end_process(&mut self, in_doubt: bool) {
         let store = S::open_in(&self.options, Arc::new(self.disk.crash_clone(100, 0)));
-        let state = store.and_then(|store| read_all(&store, S::keys(&self.program)));
+        let state = store.and_then(|store| read_all(&store, self.program.keys()));
         let state = state.unwrap_or_else(|error| panic!("seed {}: {error}", self.seed));
         let acknowledged = self.history.later() - usize::from(in_doubt);
         if let Err(complaint) = self.history.outlived(state, acknowledged) {
@@ -131,11 +133,12 @@ impl<S: Programmed> Crashes<S> {
         let files = disk.contents();
         files.get("MANIFEST")?;
         let store = S::open_in(&S::read_only(&self.options), Arc::new(disk.clone())).unwrap();
-        let found = (read_all(&store, S::keys(&self.program)).unwrap(), store.torn());
+        let found = (read_all(&store, self.program.keys()).unwrap(), store.torn());
         for refused in store.change() {
             assert!(matches!(refused, Err(Error::ReadOnly)), "{refused:?}");
         }
-        store.check_sound();
+        store.sync().unwrap();
+        assert_eq!(store.damages().unwrap(), []);
         store.close().unwrap();
         assert!(disk.contents() == files, "seed {}: a read-only store has written", self.seed);
         Some(found)
@@ -152,7 +155,7 @@ impl<S: Programmed> Crashes<S> {
         let alone = if clone_seed.is_multiple_of(8) { self.read_only_state(&copy) } else { None };
         let store = S::open_in(&self.options, Arc::new(copy));
         let store = store.unwrap_or_else(|error| panic!("{context}: does not open: {error}"));
-        let state = read_all(&store, S::keys(&self.program));
+        let state = read_all(&store, self.program.keys());
         let state = state.unwrap_or_else(|error| panic!("{context}: cannot be read: {error}"));
         if let Some(alone) = alone {
             assert!(alone == (state.clone(), store.torn()), "{context}: read alone");
@@ -170,7 +173,7 @@ impl<S: Programmed> Crashes<S> {
 }
 
 /// Lets the power fail until there are so many clones.
-pub(crate) fn crash<S: Programmed>(clones: u64, programs: &Programs) {
+pub(crate) fn crash<S: Subject>(clones: u64, programs: &Programs) {
     let mut total = Outcomes::default();
     let mut seed = first_seed();
     while total.clones < clones {

@@ -18,13 +18,13 @@ use std::sync::Arc;
 use koel_store::{Batch, Durability, Error, LogStore, Options, TornEnd};
 use testkit::storage::{History, MemoryFolder, Op, Random, State, Write};
 
-use crate::subject::{Programmed, Subject};
-use crate::trial::{count, first_seed, report};
+use crate::subject::Subject;
+use crate::trial::{Trial, count, first_seed, report};
 
 pub(crate) type Image = BTreeMap<String, Vec<u8>>;
 
 /// A store that is damaged.
-pub(crate) trait Damaged: Programmed {
+pub(crate) trait Damaged: Subject {
     /// The longest value, and the number of operations before the damage.
     const LENGTHS: (usize, usize);
 
@@ -86,18 +86,18 @@ pub(crate) fn victim<S: Damaged>(seed: u64, closed: bool) -> Victim<S> {
     let folder = MemoryFolder::new();
     let ((longest, count), options) = (S::LENGTHS, S::options(seed));
     let program = S::program(seed, 40, longest);
-    let keys = S::keys(&program).to_vec();
-    let start = S::start(Arc::new(folder.clone()), &options, &program, History::new());
-    let mut trial = start.unwrap();
+    let keys = program.keys().to_vec();
+    let opened = Trial::<S>::open(Arc::new(folder.clone()), &options, &program, History::new());
+    let mut trial = opened.unwrap();
     let ops: Vec<_> = program.take(count).collect();
     let (mut states, mut ever, mut earlier) = (History::new(), BTreeSet::new(), Image::new());
     let middle = ops.len() * 4 / 5;
-    for (number, op) in ops.into_iter().chain([S::op(Op::Sync)]).enumerate() {
-        let values = S::changes(&op).into_iter();
+    for (number, op) in ops.into_iter().chain([Op::Sync]).enumerate() {
+        let values = op.changes().into_iter();
         ever.extend(values.filter_map(|(key, value)| Some((key, value?))));
-        let before = S::history(&trial).now().clone();
-        S::step(&mut trial, op).unwrap();
-        states.write(difference(&before, S::history(&trial).now()));
+        let before = trial.history.now().clone();
+        trial.step(op).unwrap();
+        states.write(difference(&before, trial.history.now()));
         if number == middle {
             earlier = folder.crash_clone(100, seed).contents();
         }
@@ -106,7 +106,7 @@ pub(crate) fn victim<S: Damaged>(seed: u64, closed: bool) -> Victim<S> {
     for number in 0..2 {
         let changes = vec![(keys[1].clone(), Some(vec![number]))];
         let op = Op::Write { changes: changes.clone(), synced: true };
-        S::step(&mut trial, S::op(op)).unwrap();
+        trial.step(op).unwrap();
         states.write(changes);
         ever.insert((keys[1].clone(), vec![number]));
     }
@@ -115,9 +115,9 @@ pub(crate) fn victim<S: Damaged>(seed: u64, closed: bool) -> Victim<S> {
     let grown = |(name, bytes): &(&String, &Vec<u8>)| before.get(*name) != Some(*bytes);
     let (active, _) = after.iter().rfind(|file| file.0.ends_with(".log") && grown(file)).unwrap();
     let known = (active.clone(), before.get(active).map_or(0, |bytes| bytes.len() as u64));
-    let now = S::history(&trial).now().clone();
+    let now = trial.history.now().clone();
     if closed {
-        S::take(trial).close().unwrap();
+        trial.store.unwrap().close().unwrap();
     }
     let image = folder.crash_clone(100, seed).contents();
     Victim { options, image, earlier, keys, now, ever, states, closed, known }

@@ -6,15 +6,15 @@
 //! batches the store has: all acknowledged ones, at most two more, and none in part.
 
 use std::env;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use koel_store::{Batch, DiskFolder, Durability, Error, LogStore, Options};
-use testkit::storage::{Random, State};
+use koel_store::{DiskFolder, Durability, Error, LogStore, Options};
+use testkit::storage::{Random, State, Write};
 
-use crate::subject::Subject;
+use crate::subject::{Subject, batch_of};
 use crate::trial::{count, first_seed, report};
 
 /// How a store is killed.
@@ -37,7 +37,7 @@ const FOLDER: &str = "KOEL_KILL_FOLDER";
 
 impl<S: Subject> Killing<S> {
     /// Returns batch `number`: some keys get its number and a filler, one is deleted.
-    fn batch(&self, number: u64) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+    fn batch(&self, number: u64) -> Write {
         let mut random = Random::new(number);
         let key = |random: &mut Random| (random.next_u64() % self.keys).to_le_bytes().to_vec();
         let mut changes: Vec<_> = (0..self.puts)
@@ -70,13 +70,7 @@ impl<S: Subject> Killing<S> {
         let store = self.open(folder.as_ref()).expect("the store opens after a kill");
         let first = last(&store.contents().unwrap()) + 1;
         for number in first.. {
-            let mut changes = Batch::new();
-            for (key, value) in self.batch(number) {
-                match value {
-                    Some(value) => changes.put(&key, &value).unwrap(),
-                    None => changes.delete(&key).unwrap(),
-                };
-            }
+            let changes = batch_of(&self.batch(number)).unwrap();
             // Every third batch becomes durable with the next one.
             let synced = !number.is_multiple_of(3);
             let durability = if synced { Durability::Synced } else { Durability::None };

@@ -1,31 +1,23 @@
-//! Random programs under random options, compared with a `BTreeMap`.
+//! Random programs under random options, compared with a `BTreeMap` and its earlier versions.
 
 use std::sync::Arc;
 
-use koel_store::Options;
-use testkit::storage::{History, MemoryFolder, Program, Random};
+use koel_store::LogStore;
+use testkit::storage::{History, MemoryFolder, Random};
 
-use crate::trial::{Trial, count, first_seed, report, small};
+use crate::subject::Subject;
+use crate::trial::{Trial, count, first_seed, report};
 
 const OPERATIONS: u64 = 2_500;
 
-/// As in the crash trials, sometimes with background threads, and with an index that grows early,
-/// late or never.
-fn options(seed: u64) -> Options {
-    let options = small(seed).expected_keys([0, 100, 10_000][Random::new(seed).below(3)]);
-    if seed.is_multiple_of(4) {
-        options.background_compaction(true).bytes_per_sync(2048)
-    } else {
-        options
-    }
-}
-
-fn run(seed: u64) {
+fn run<S: Subject>(seed: u64) {
     let mut random = Random::new(seed);
     let keys = [1, 12, 60, 400, 5_000][random.below(5)];
-    let mut program = Program::new(seed, keys, 30_000);
+    let longest = if random.chance(20) { 100_000 } else { 3_000 };
+    let mut program = S::program(seed, keys, longest);
     let folder = Arc::new(MemoryFolder::new());
-    let mut trial = Trial::open(folder, &options(seed), &program, History::new()).unwrap();
+    let options = if seed.is_multiple_of(4) { S::threaded(seed) } else { S::small(seed) };
+    let mut trial = Trial::<S>::open(folder, &options, &program, History::new()).unwrap();
     for _ in 0..OPERATIONS {
         let op = program.next().expect("a program is endless");
         trial.step(op).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -33,13 +25,18 @@ fn run(seed: u64) {
     trial.check().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
 }
 
-#[test]
-fn a_store_behaves_like_a_map() {
-    let operations = count(250_000, 2_000_000);
+/// Compares a store with the model for so many operations.
+pub(crate) fn model<S: Subject>(operations: u64) {
     let programs = operations.div_ceil(OPERATIONS);
     for seed in (first_seed()..).take(usize::try_from(programs).unwrap()) {
         println!("seed {seed}");
-        run(seed);
+        run::<S>(seed);
     }
-    report("model", &format!("{} operations: 0 differences", programs * OPERATIONS));
+    let name = format!("{}model", S::PREFIX);
+    report(&name, &format!("{} operations: 0 differences", programs * OPERATIONS));
+}
+
+#[test]
+fn a_store_behaves_like_a_map() {
+    model::<LogStore>(count(250_000, 2_000_000));
 }

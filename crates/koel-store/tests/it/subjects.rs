@@ -1,101 +1,128 @@
 //! Both stores as subjects of the trials.
 
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
+use std::time::Duration;
 
 use koel_store::files::Folder;
-use koel_store::{Batch, Durability, Error, LogStore, LsmOptions, LsmStore, Options, TornEnd};
-use testkit::storage::{History, Op, OrderedOp, OrderedProgram, Program, State, Write};
+use koel_store::{
+    Batch, CompactionPolicy, Compression, Damage, Durability, Error, LogStore, LsmOptions,
+    LsmStore, Options, Snapshot, TornEnd,
+};
+use testkit::storage::{Op, Program, Random, State};
 
-use crate::lsm::trial::{self as ordered_trial, OrderedTrial, collect};
-use crate::subject::{Programmed, Subject};
-use crate::trial::{self, Trial, iterate};
+use crate::lsm::trial::{check_snapshot, collect, step_ordered};
+use crate::subject::Subject;
+use crate::trial::{Trial, iterate};
+
+/// The methods that both stores have under these names.
+macro_rules! same_methods {
+    () => {
+        fn open_in(options: &Self::Options, folder: Arc<dyn Folder>) -> Result<Self, Error> {
+            options.clone().open_in(folder)
+        }
+
+        fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
+            Self::write(self, batch, durability)
+        }
+
+        fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+            Self::get(self, key)
+        }
+
+        fn contains(&self, key: &[u8]) -> Result<bool, Error> {
+            Self::contains(self, key)
+        }
+
+        fn sync(&self) -> Result<(), Error> {
+            Self::sync(self)
+        }
+
+        fn damages(&self) -> Result<Vec<Damage>, Error> {
+            Ok(self.verify(|read, all| assert!(read <= all))?.damages)
+        }
+
+        fn is_poisoned(&self) -> bool {
+            self.stats().poisoned
+        }
+
+        fn torn(&self) -> Option<TornEnd> {
+            self.open_report().torn.clone()
+        }
+
+        fn has_removed(&self) -> bool {
+            !self.open_report().removed.is_empty()
+        }
+
+        fn close(self) -> Result<(), Error> {
+            Self::close(self)
+        }
+    };
+}
 
 impl Subject for LogStore {
     type Options = Options;
+    type Snapshot = ();
     const PREFIX: &str = "";
 
-    fn open_in(options: &Options, folder: Arc<dyn Folder>) -> Result<Self, Error> {
-        options.clone().open_in(folder)
-    }
+    same_methods!();
 
-    fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
-        Self::write(self, batch, durability)
-    }
-
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        Self::get(self, key)
-    }
-
-    fn contents(&self) -> Result<State, Error> {
-        iterate(self)
-    }
-
-    fn torn(&self) -> Option<TornEnd> {
-        self.open_report().torn.clone()
-    }
-
-    fn has_removed(&self) -> bool {
-        !self.open_report().removed.is_empty()
-    }
-
-    fn close(self) -> Result<(), Error> {
-        Self::close(self)
-    }
-}
-
-impl Programmed for LogStore {
-    type Op = Op;
-    type Program = Program;
-    type Trial = Trial;
-
+    /// Small segments, few open files, and an index that grows early, late or never.
     fn small(seed: u64) -> Options {
-        trial::small(seed)
+        let mut random = Random::new(seed);
+        let segment = [4096, 8192, 20_000, 65_536][random.below(4)];
+        let open_files = [1, 2, 5, 128][random.below(4)];
+        let keys = [0, 100, 10_000][random.below(3)];
+        let options = Options::default().seed(seed).segment_bytes(segment).expected_keys(keys);
+        options.max_open_files(open_files).background_compaction(false)
+    }
+
+    fn threaded(seed: u64) -> Options {
+        Self::small(seed).background_compaction(true).bytes_per_sync(1024)
+    }
+
+    fn read_only(options: &Options) -> Options {
+        options.clone().background_compaction(true).read_only(true)
     }
 
     fn program(seed: u64, keys: usize, longest: usize) -> Program {
         Program::new(seed, keys, longest)
     }
 
-    fn keys(program: &Program) -> &[Vec<u8>] {
-        program.keys()
+    /// Some values come from a reader.
+    fn put(&self, key: &[u8], value: &[u8], durability: Durability) -> Result<(), Error> {
+        if value.len() % 16 == 1 {
+            self.put_reader(key, value.len() as u64, value, durability)
+        } else {
+            Self::put(self, key, value, durability)
+        }
     }
 
-    fn op(op: Op) -> Op {
-        op
+    fn delete(&self, key: &[u8], durability: Durability) -> Result<Option<bool>, Error> {
+        Self::delete(self, key, durability).map(Some)
     }
 
-    fn changes(op: &Op) -> Write {
-        if let Op::Write { changes, .. } = op { changes.clone() } else { Vec::new() }
+    fn contents(&self) -> Result<State, Error> {
+        iterate(self)
     }
 
-    fn start(
-        folder: Arc<dyn Folder>,
-        options: &Options,
-        program: &Program,
-        history: History,
-    ) -> Result<Trial, Error> {
-        Trial::open(folder, options, program, history)
+    fn compact(&self) -> Result<bool, Error> {
+        Self::compact(self).map(|_| false)
     }
 
-    fn step(trial: &mut Trial, op: Op) -> Result<(), Error> {
-        trial.step(op)
-    }
-
-    fn history(trial: &Trial) -> &History {
-        &trial.history
-    }
-
-    fn in_doubt(trial: &Trial) -> bool {
-        trial.in_doubt
-    }
-
-    fn take(mut trial: Trial) -> Self {
-        trial.store.take().expect("an open store")
-    }
-
-    fn read_only(options: &Options) -> Options {
-        options.clone().background_compaction(true).read_only(true)
+    fn check_value(&self, key: &[u8], expected: Option<&Vec<u8>>) -> Result<(), Error> {
+        let mut streamed = None;
+        if let Some(mut reader) = self.get_reader(key)? {
+            let mut bytes = Vec::new();
+            assert_eq!(Some(reader.len()), expected.map(|value| value.len() as u64));
+            // The reader returns an `io::Error`.
+            match reader.read_to_end(&mut bytes) {
+                Ok(_) => streamed = Some(bytes),
+                Err(_) => return Ok(()),
+            }
+        }
+        assert!(streamed.as_ref() == expected, "reader of {key:02x?}");
+        Ok(())
     }
 
     fn change(&self) -> Vec<Result<(), Error>> {
@@ -109,104 +136,79 @@ impl Programmed for LogStore {
             self.compact().map(drop),
         ]
     }
-
-    fn check_sound(&self) {
-        self.sync().unwrap();
-        assert_eq!(self.verify(|_, _| ()).unwrap().damages, []);
-    }
 }
+
+/// Bytes of a small memtable: it is full after about 15 to 200 entries.
+const SMALL_MEMTABLES: [u64; 3] = [4 << 10, 16 << 10, 60 << 10];
 
 impl Subject for LsmStore {
     type Options = LsmOptions;
+    type Snapshot = Snapshot;
     const PREFIX: &str = "ordered ";
 
-    fn open_in(options: &LsmOptions, folder: Arc<dyn Folder>) -> Result<Self, Error> {
-        options.clone().open_in(folder)
+    same_methods!();
+
+    /// Small memtables and blocks, few ids, or no guide.
+    fn small(seed: u64) -> LsmOptions {
+        let mut random = Random::new(seed);
+        let mut of = |choices: &[u64]| choices[random.below(choices.len())];
+        let policies =
+            [CompactionPolicy::LazyLevelled, CompactionPolicy::Levelled, CompactionPolicy::Tiered];
+        let compressions = [Compression::None, Compression::Lz4, Compression::ZstdLast];
+        let index = |number: u64| usize::try_from(number).unwrap();
+        LsmOptions::default()
+            .seed(seed)
+            .background(false)
+            .memtable_bytes(of(&SMALL_MEMTABLES))
+            .block_bytes(index(of(&[128, 300, 4096])))
+            .cache_bytes(of(&[0, 10_000, 1 << 20]))
+            .max_open_files(index(of(&[1, 3, 128])))
+            .policy(policies[index(of(&[0, 1, 2]))])
+            .ratio(u32::try_from(of(&[2, 3, 5])).unwrap())
+            .compression(compressions[index(of(&[0, 1, 2]))])
+            .guide(u32::try_from(of(&[0, 2, 3, 4, 5, 5])).unwrap(), of(&[1, 100, 10_000]))
+            .paranoid(of(&[0, 0, 1]))
     }
 
-    fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
-        Self::write(self, batch, durability)
+    fn threaded(seed: u64) -> LsmOptions {
+        let options = Self::small(seed).background(true).bytes_per_sync(2048);
+        options.stall_limit(Duration::from_secs(600))
     }
 
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        Self::get(self, key)
+    fn read_only(options: &LsmOptions) -> LsmOptions {
+        options.clone().background(true).read_only(true)
+    }
+
+    fn program(seed: u64, keys: usize, longest: usize) -> Program {
+        Program::ordered(seed, keys, longest)
+    }
+
+    fn put(&self, key: &[u8], value: &[u8], durability: Durability) -> Result<(), Error> {
+        Self::put(self, key, value, durability)
+    }
+
+    fn delete(&self, key: &[u8], durability: Durability) -> Result<Option<bool>, Error> {
+        Self::delete(self, key, durability).map(|()| None)
     }
 
     fn contents(&self) -> Result<State, Error> {
         collect(self.iter()?)
     }
 
-    fn torn(&self) -> Option<TornEnd> {
-        self.open_report().torn.clone()
+    fn compact(&self) -> Result<bool, Error> {
+        Self::compact(self).map(|()| true)
     }
 
-    fn has_removed(&self) -> bool {
-        !self.open_report().removed.is_empty()
+    fn step_ordered(trial: &mut Trial<Self>, op: Op) -> Result<(), Error> {
+        step_ordered(trial, op)
     }
 
-    fn close(self) -> Result<(), Error> {
-        Self::close(self)
-    }
-}
-
-impl Programmed for LsmStore {
-    type Op = OrderedOp;
-    type Program = OrderedProgram;
-    type Trial = OrderedTrial;
-
-    fn small(seed: u64) -> LsmOptions {
-        ordered_trial::small(seed)
-    }
-
-    fn program(seed: u64, keys: usize, longest: usize) -> OrderedProgram {
-        OrderedProgram::new(seed, keys, longest)
-    }
-
-    fn keys(program: &OrderedProgram) -> &[Vec<u8>] {
-        program.keys()
-    }
-
-    fn op(op: Op) -> OrderedOp {
-        OrderedOp::Common(op)
-    }
-
-    fn changes(op: &OrderedOp) -> Write {
-        match op {
-            OrderedOp::Common(Op::Write { changes, .. }) => changes.clone(),
-            OrderedOp::Ingest(entries) => {
-                entries.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect()
-            }
-            _ => Vec::new(),
+    fn check_end(trial: &mut Trial<Self>) -> Result<(), Error> {
+        while !trial.snapshots.is_empty() {
+            check_snapshot(trial)?;
         }
-    }
-
-    fn start(
-        folder: Arc<dyn Folder>,
-        options: &LsmOptions,
-        program: &OrderedProgram,
-        history: History,
-    ) -> Result<OrderedTrial, Error> {
-        OrderedTrial::open(folder, options, program, history)
-    }
-
-    fn step(trial: &mut OrderedTrial, op: OrderedOp) -> Result<(), Error> {
-        trial.step(op)
-    }
-
-    fn history(trial: &OrderedTrial) -> &History {
-        &trial.history
-    }
-
-    fn in_doubt(trial: &OrderedTrial) -> bool {
-        trial.in_doubt
-    }
-
-    fn take(mut trial: OrderedTrial) -> Self {
-        trial.store.take().expect("an open store")
-    }
-
-    fn read_only(options: &LsmOptions) -> LsmOptions {
-        options.clone().background(true).read_only(true)
+        assert_eq!(trial.store().stats().guide_errors, 0, "the guide missed a key");
+        Ok(())
     }
 
     fn change(&self) -> Vec<Result<(), Error>> {
@@ -217,10 +219,5 @@ impl Programmed for LsmStore {
             self.flush(),
             self.compact(),
         ]
-    }
-
-    fn check_sound(&self) {
-        self.sync().unwrap();
-        assert_eq!(self.verify(|_, _| ()).unwrap().damages, []);
     }
 }

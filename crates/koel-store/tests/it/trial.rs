@@ -1,17 +1,16 @@
 //! A store and the history that it must match, and the length of a trial.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::env;
 use std::fs;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use koel_store::files::Folder;
-use koel_store::{Batch, Durability, Error, LogStore, Options};
-use testkit::storage::{History, Op, Program, Random, State, Write};
+use koel_store::{Durability, Error, LogStore};
+use testkit::storage::{History, Op, Program, State, Write};
 
-use crate::subject::read_all;
+use crate::subject::{Subject, batch_of, read_all};
 
 /// Returns the number of trials, from `KOEL_RELIABILITY`.
 pub(crate) fn count(slice: u64, full: u64) -> u64 {
@@ -52,46 +51,38 @@ pub(crate) fn flip(files: &mut BTreeMap<String, Vec<u8>>, part: &[u8]) {
     *found.expect("bytes of a log") ^= 1;
 }
 
-/// Options that reach rare paths: small segments, few open files, no background threads.
-pub(crate) fn small(seed: u64) -> Options {
-    let mut random = Random::new(seed);
-    let segment = [4096, 8192, 20_000, 65_536][random.below(4)];
-    let open_files = [1, 2, 5, 128][random.below(4)];
-    let options = Options::default().seed(seed).segment_bytes(segment).max_open_files(open_files);
-    options.background_compaction(false)
-}
-
-/// A store, the history of its writes, and the program that runs on it.
-#[derive(Debug)]
-pub(crate) struct Trial {
-    pub(crate) store: Option<LogStore>,
+/// A store, the history of its writes, and its snapshots with what they must show.
+pub(crate) struct Trial<S: Subject> {
+    pub(crate) store: Option<S>,
     pub(crate) history: History,
     /// Whether the last write of the history failed and may be in the store nevertheless.
     pub(crate) in_doubt: bool,
-    folder: Arc<dyn Folder>,
-    options: Options,
-    keys: Vec<Vec<u8>>,
+    pub(crate) snapshots: VecDeque<(S::Snapshot, State)>,
+    pub(crate) folder: Arc<dyn Folder>,
+    pub(crate) options: S::Options,
+    pub(crate) keys: Vec<Vec<u8>>,
 }
 
-impl Trial {
+impl<S: Subject> Trial<S> {
     /// Opens a store that must have the state of `history`.
     pub(crate) fn open(
         folder: Arc<dyn Folder>,
-        options: &Options,
+        options: &S::Options,
         program: &Program,
         history: History,
     ) -> Result<Self, Error> {
-        let store = Some(options.clone().open_in(Arc::clone(&folder))?);
-        let keys = program.keys().to_vec();
-        Ok(Self { store, history, in_doubt: false, folder, options: options.clone(), keys })
+        let store = Some(S::open_in(options, Arc::clone(&folder))?);
+        let (options, keys) = (options.clone(), program.keys().to_vec());
+        let (in_doubt, snapshots) = (false, VecDeque::new());
+        Ok(Self { store, history, in_doubt, snapshots, folder, options, keys })
     }
 
-    pub(crate) fn store(&self) -> &LogStore {
+    pub(crate) fn store(&self) -> &S {
         self.store.as_ref().expect("an open store")
     }
 
-    /// Runs one operation and compares its result. After an error the interrupted write is in the
-    /// history, and may be in the store.
+    /// Runs one operation and compares its result. After an error that does not exclude that the
+    /// write was made, it is in the history, and may be in the store.
     pub(crate) fn step(&mut self, op: Op) -> Result<(), Error> {
         match op {
             Op::Write { changes, synced } => self.write(changes, synced),
@@ -101,12 +92,18 @@ impl Trial {
                 self.history.synced();
                 Ok(())
             }
-            Op::Compact => self.store().compact().map(drop),
+            Op::Compact => {
+                if self.store().compact()? {
+                    self.history.synced();
+                }
+                Ok(())
+            }
             Op::Iterate => {
-                self.compare(iterate(self.store())?);
+                self.compare(self.store().contents()?);
                 Ok(())
             }
             Op::Reopen => self.reopen(),
+            op => S::step_ordered(self, op),
         }
     }
 
@@ -115,11 +112,7 @@ impl Trial {
         match self.try_write(&changes, durability) {
             // Refused before anything was written.
             Err(Error::BatchTooLarge { .. }) => return Ok(()),
-            Err(error) => {
-                self.history.write(changes);
-                self.in_doubt = true;
-                return Err(error);
-            }
+            Err(error) => return self.note_failure(changes, error),
             Ok(()) => self.history.write(changes),
         }
         if synced {
@@ -130,57 +123,46 @@ impl Trial {
 
     fn try_write(&self, changes: &Write, durability: Durability) -> Result<(), Error> {
         match &changes[..] {
-            [(key, Some(value))] if value.len() % 16 == 1 => {
-                let len = value.len() as u64;
-                self.store().put_reader(key, len, &value[..], durability)
-            }
             [(key, Some(value))] => self.store().put(key, value, durability),
             [(key, None)] => {
                 let there = self.store().delete(key, durability)?;
-                assert_eq!(there, self.history.now().contains_key(key), "deleting {key:02x?}");
+                let expected = self.history.now().contains_key(key);
+                assert!(there.is_none_or(|there| there == expected), "deleting {key:02x?}");
                 Ok(())
             }
-            _ => {
-                let mut batch = Batch::new();
-                for (key, value) in changes {
-                    match value {
-                        Some(value) => batch.put(key, value)?,
-                        None => batch.delete(key)?,
-                    };
-                }
-                self.store().write(&batch, durability)
-            }
+            _ => self.store().write(&batch_of(changes)?, durability),
         }
     }
 
+    /// Adds a failed write to the history, if it may have been made.
+    pub(crate) fn note_failure(&mut self, changes: Write, error: Error) -> Result<(), Error> {
+        let is_poisoned = self.store().is_poisoned();
+        assert!(is_poisoned || !matches!(error, Error::InDoubt { .. }), "{error}");
+        if is_poisoned {
+            self.history.write(changes);
+            self.in_doubt = true;
+        }
+        Err(error)
+    }
+
     /// Closes and reopens the store: nothing is lost, and everything is durable.
-    pub(crate) fn reopen(&mut self) -> Result<(), Error> {
-        self.store.take().map_or(Ok(()), LogStore::close)?;
+    fn reopen(&mut self) -> Result<(), Error> {
+        self.snapshots.clear();
+        self.store.take().map_or(Ok(()), S::close)?;
         self.history.synced();
-        self.store = Some(self.options.clone().open_in(Arc::clone(&self.folder))?);
+        self.store = Some(S::open_in(&self.options, Arc::clone(&self.folder))?);
         Ok(())
     }
 
     fn check_key(&self, key: &[u8]) -> Result<(), Error> {
         let expected = self.history.now().get(key);
         let found = self.store().get(key)?;
-        assert!(found.as_ref() == expected, "get of {key:02x?}: {found:02x?}");
+        assert!(found.as_ref() == expected, "get of {key:02x?}: {found:02x?}, not {expected:02x?}");
         assert_eq!(self.store().contains(key)?, expected.is_some(), "contains {key:02x?}");
-        let mut streamed = None;
-        if let Some(mut reader) = self.store().get_reader(key)? {
-            let mut bytes = Vec::new();
-            assert_eq!(Some(reader.len()), expected.map(|value| value.len() as u64));
-            // The reader returns an `io::Error`.
-            match reader.read_to_end(&mut bytes) {
-                Ok(_) => streamed = Some(bytes),
-                Err(_) => return Ok(()),
-            }
-        }
-        assert!(streamed.as_ref() == expected, "reader of {key:02x?}");
-        Ok(())
+        self.store().check_value(key, expected)
     }
 
-    fn compare(&self, found: State) {
+    pub(crate) fn compare(&self, found: State) {
         let mut history = self.history.clone();
         let all = history.later();
         if let Err(complaint) = history.survived(found, all) {
@@ -189,11 +171,10 @@ impl Trial {
     }
 
     /// Compares everything, and verifies every byte.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&mut self) -> Result<(), Error> {
         self.compare(read_all(self.store(), &self.keys)?);
-        let verified = self.store().verify(|_, _| ())?;
-        assert!(verified.damages.is_empty(), "{:?}", verified.damages);
-        Ok(())
+        assert_eq!(self.store().damages()?, []);
+        S::check_end(self)
     }
 }
 

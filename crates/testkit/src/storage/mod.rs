@@ -6,7 +6,7 @@
 //! | `memory.rs` | an in-memory folder that simulates power failures |
 //! | `faulty.rs` | a folder whose n-th call fails |
 //! | `program.rs` | random operations, determined by a seed |
-//! | `ordered.rs` | the same for an ordered store |
+//! | `ordered.rs` | those that only a store with keys in order has |
 //! | `history.rs` | the contents that a reopened store may have |
 //! | `random.rs` | the random numbers behind all of them |
 
@@ -20,6 +20,5 @@ mod random;
 pub use faulty::{Call, Failure, Fault, FaultyFolder};
 pub use history::{History, State, Write};
 pub use memory::MemoryFolder;
-pub use ordered::{OrderedOp, OrderedProgram};
 pub use program::{Op, Program};
 pub use random::Random;

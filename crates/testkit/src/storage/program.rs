@@ -5,9 +5,11 @@
 //! short, some span several sectors, and a few are longer than a small segment. Values are random
 //! bytes, so no two of eight bytes or more are equal by chance.
 
-use super::{Random, Write};
+use std::ops::Bound;
 
-/// One operation.
+use super::{Random, State, Write, ordered};
+
+/// One operation. Only a store with keys in order has those after `Reopen`.
 #[derive(Clone, Debug)]
 pub enum Op {
     /// A put, a delete, or a batch of both.
@@ -27,6 +29,41 @@ pub enum Op {
     Iterate,
     /// Closes and reopens the store.
     Reopen,
+    /// Reads several keys at once.
+    GetMany(Vec<Vec<u8>>),
+    /// Reads a range of keys. Each step is true to read from the front, false from the back.
+    Range {
+        /// The bounds.
+        bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+        /// Where each entry is taken; when they are used up, the rest is taken from the front.
+        steps: Vec<bool>,
+    },
+    /// Reads all keys that start with this.
+    Prefix(Vec<u8>),
+    /// Takes a snapshot.
+    Snapshot,
+    /// Reads everything through the oldest snapshot, and drops it.
+    ReadSnapshot,
+    /// Writes everything in memory into tables.
+    Flush,
+    /// Adds sorted entries at once.
+    Ingest(State),
+    /// Makes a copy, and reads everything in it.
+    Checkpoint,
+}
+
+impl Op {
+    /// Returns what it writes.
+    #[must_use]
+    pub fn changes(&self) -> Write {
+        match self {
+            Self::Write { changes, .. } => changes.clone(),
+            Self::Ingest(entries) => {
+                entries.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect()
+            }
+            _ => Write::new(),
+        }
+    }
 }
 
 /// An endless sequence of operations.
@@ -37,6 +74,8 @@ pub struct Program {
     longest: usize,
     /// Half of all programs sync ten times as often as the others.
     patient: bool,
+    /// What chooses operations of a store with keys in order, if it is for one.
+    ordered: Option<Random>,
 }
 
 impl Program {
@@ -54,7 +93,14 @@ impl Program {
         };
         let keys = (0..keys).map(key).collect();
         let patient = random.chance(50);
-        Self { random, keys, longest, patient }
+        Self { random, keys, longest, patient, ordered: None }
+    }
+
+    /// The same for a store with keys in order: its operations come between those of any store.
+    #[must_use]
+    pub fn ordered(seed: u64, keys: usize, longest: usize) -> Self {
+        let random = Random::new(seed ^ 0x6f72_6465_7265_6400);
+        Self { ordered: Some(random), ..Self::new(seed, keys, longest) }
     }
 
     /// All keys that the program uses.
@@ -95,6 +141,11 @@ impl Iterator for Program {
     type Item = Op;
 
     fn next(&mut self) -> Option<Op> {
+        if let Some(random) = &mut self.ordered
+            && let Some(op) = ordered::op(random, &self.keys)
+        {
+            return Some(op);
+        }
         Some(match self.random.below(200) {
             0..150 => self.write(),
             150..185 => Op::Get(self.key()),
@@ -112,28 +163,38 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
+    fn text(program: Program) -> String {
+        format!("{:?}", program.take(2_000).collect::<Vec<_>>())
+    }
+
     #[test]
     fn a_program_is_deterministic_and_has_every_operation() {
-        let text =
-            |seed| format!("{:?}", Program::new(seed, 20, 5_000).take(500).collect::<Vec<_>>());
-        assert_eq!(text(1), text(1));
-        assert_ne!(text(1), text(2));
-        let syncs = |seed| text(seed).matches("synced: true").count();
+        let of_seed = |seed| text(Program::new(seed, 20, 5_000));
+        assert_eq!(of_seed(1), of_seed(1));
+        assert_ne!(of_seed(1), of_seed(2));
+        let syncs = |seed| of_seed(seed).matches("synced: true").count();
         let counts: Vec<usize> = (1..20).map(syncs).collect();
-        assert!(counts.iter().any(|&few| few < 20) && counts.iter().any(|&many| many > 50));
-        for word in ["Get", "Sync", "Compact", "Iterate", "Reopen", "synced: true", "None)"] {
-            assert!(text(1).contains(word), "{word}");
+        assert!(counts.iter().any(|&few| few < 80) && counts.iter().any(|&many| many > 200));
+        let ordered = text(Program::ordered(1, 20, 5_000));
+        for word in ["Get(", "Sync", "Compact", "Iterate", "Reopen", "synced: true", "None)"] {
+            assert!(of_seed(1).contains(word) && ordered.contains(word), "{word}");
         }
+        for word in ["GetMany", "Range", "Prefix", " Snapshot", "ReadSnapshot", "Flush", "Ingest"] {
+            assert!(ordered.contains(word) && !of_seed(1).contains(word), "{word}");
+        }
+        for word in ["Checkpoint", "Unbounded", "Excluded", "Included"] {
+            assert!(ordered.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn keys_and_values_have_the_lengths_asked_for() {
         let program = Program::new(3, 20, 5_000);
         let keys: BTreeSet<_> = program.keys().iter().cloned().collect();
         assert!(keys.len() == 20 && keys.contains(&Vec::new()));
-        let writes: Vec<Write> = program
-            .take(5_000)
-            .filter_map(|op| match op {
-                Op::Write { changes, .. } => Some(changes),
-                _ => None,
-            })
-            .collect();
+        let is_write = |op: &Op| matches!(op, Op::Write { .. });
+        let writes: Vec<Write> =
+            program.take(5_000).filter(is_write).map(|op| op.changes()).collect();
         let longest = writes.iter().flatten().filter_map(|(_, value)| value.as_ref()).map(Vec::len);
         assert!((4_000..=5_000).contains(&longest.max().unwrap()));
         assert!(writes.iter().any(Vec::is_empty) && writes.iter().any(|write| write.len() > 4));

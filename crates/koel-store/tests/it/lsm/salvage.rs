@@ -1,46 +1,20 @@
 //! Salvage of ordered stores that are sound, lack their manifest, or are damaged.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use koel_store::{LsmOptions, LsmSalvageReport};
-use testkit::storage::{History, MemoryFolder, Op, OrderedOp, OrderedProgram, Random, State};
+use koel_store::{LsmOptions, LsmSalvageReport, LsmStore};
+use testkit::storage::{MemoryFolder, Random, State};
 
-use super::trial::{OrderedTrial, collect, small};
+use super::trial::collect;
+use crate::damage::{Image, Victim};
 use crate::trial::{count, first_seed, report};
 
-/// A closed store, its state, and every value that a key ever had.
-struct Victim {
-    files: BTreeMap<String, Vec<u8>>,
-    now: State,
-    ever: BTreeSet<(Vec<u8>, Vec<u8>)>,
-}
-
-fn victim(seed: u64) -> Victim {
-    let folder = MemoryFolder::new();
-    let program = OrderedProgram::new(seed, 60, 3_000);
-    let mut ever = BTreeSet::new();
-    let options = small(seed);
-    let mut trial =
-        OrderedTrial::open(Arc::new(folder.clone()), &options, &program, History::new()).unwrap();
-    for op in program.take(600) {
-        match &op {
-            OrderedOp::Common(Op::Write { changes, .. }) => {
-                let values = changes.iter().cloned();
-                ever.extend(values.filter_map(|(key, value)| Some((key, value?))));
-            }
-            OrderedOp::Ingest(entries) => ever.extend(entries.clone()),
-            _ => {}
-        }
-        trial.step(op).unwrap();
-    }
-    let now = trial.history.now().clone();
-    trial.store.take().unwrap().close().unwrap();
-    Victim { files: folder.contents(), now, ever }
+fn victim(seed: u64) -> Victim<LsmStore> {
+    crate::damage::victim(seed, true)
 }
 
 /// Salvages files into a new store. Returns its state.
-fn salvage(files: &BTreeMap<String, Vec<u8>>) -> (State, LsmSalvageReport) {
+fn salvage(files: &Image) -> (State, LsmSalvageReport) {
     let damaged = MemoryFolder::with(files.clone());
     let store = LsmOptions::default().background(false);
     let store = store.open_in(Arc::new(MemoryFolder::new())).unwrap();
@@ -53,7 +27,7 @@ fn salvage(files: &BTreeMap<String, Vec<u8>>) -> (State, LsmSalvageReport) {
 #[test]
 fn a_sound_store_is_salvaged_completely_with_and_without_its_manifest() {
     for seed in (first_seed()..).take(6) {
-        let Victim { mut files, now, .. } = victim(seed);
+        let Victim { image: mut files, now, .. } = victim(seed);
         let (state, report) = salvage(&files);
         assert!(state == now && report.damages.is_empty() && report.lost == 0, "{report:?}");
         files.remove("MANIFEST");
@@ -66,11 +40,11 @@ fn a_sound_store_is_salvaged_completely_with_and_without_its_manifest() {
 #[test]
 fn what_is_salvaged_of_a_damaged_store_was_written() {
     let trials = count(100, 2_000);
-    let victims: Vec<Victim> = (first_seed()..).take(6).map(victim).collect();
+    let victims: Vec<_> = (first_seed()..).take(6).map(victim).collect();
     let (mut reported, mut whole) = (0, 0);
     for trial in 0..trials {
         let mut random = Random::new(first_seed() + trial);
-        let Victim { files, now, ever } = &victims[random.below(victims.len())];
+        let Victim { image: files, now, ever, .. } = &victims[random.below(victims.len())];
         let mut files = files.clone();
         for _ in 0..=random.below(3) {
             let name = files.keys().nth(random.below(files.len())).unwrap().clone();
