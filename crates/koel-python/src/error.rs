@@ -12,8 +12,8 @@ use std::io;
 use std::path::Path;
 
 use koel::{
-    BuildError, FileError, FullError, ImageError, InsertError, MemoryError, MergeError,
-    PatchError, ValueError,
+    BuildError, FileError, FullError, ImageError, InsertError, MemoryError, MergeError, PatchError,
+    ValueError,
 };
 use pyo3::create_exception;
 use pyo3::exceptions::{

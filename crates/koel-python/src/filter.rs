@@ -339,9 +339,10 @@ impl CuckooFilter {
     ///     ValueError: ...
     fn patched(&self, patch: &Bound<'_, PyAny>) -> PyResult<Self> {
         let bytes = bytes_of(patch)?;
-        let patched = self.contents.read_detached(patch.py(), |contents| {
-            with_filter!(contents, old => old.patched(&bytes))
-        });
+        let patched = self.contents.read_detached(
+            patch.py(),
+            |contents| with_filter!(contents, old => old.patched(&bytes)),
+        );
         patched.or_raise().map(Self::own)
     }
 }
