@@ -15,8 +15,8 @@ use testkit::storage::{
     Failure, Fault, FaultyFolder, History, MemoryFolder, Program, Random, State,
 };
 
-use crate::subject::{Subject, read_all};
-use crate::trial::{Trial, count, first_seed, report};
+use crate::subject::{Subject, Trial, read_all};
+use crate::trial::{count, first_seed, report};
 
 /// Failures before a trial starts anew, so that stores of all ages are tested.
 const FAILURES: u64 = 50;

@@ -18,8 +18,8 @@ use std::sync::Arc;
 use koel_store::{Batch, Durability, Error, LogStore, Options, TornEnd};
 use testkit::storage::{History, MemoryFolder, Op, Random, State, Write};
 
-use crate::subject::Subject;
-use crate::trial::{Trial, count, first_seed, report};
+use crate::subject::{Subject, Trial};
+use crate::trial::{count, first_seed, report};
 
 pub(crate) type Image = BTreeMap<String, Vec<u8>>;
 

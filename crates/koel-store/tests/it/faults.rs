@@ -7,8 +7,8 @@ use std::sync::Arc;
 use koel_store::{Batch, Durability, Error, LogStore};
 use testkit::storage::{Failure, Fault, FaultyFolder, History, MemoryFolder, Op, Program, Random};
 
-use crate::subject::{Subject, read_all};
-use crate::trial::{Trial, count, first_seed, report};
+use crate::subject::{Subject, Trial, read_all};
+use crate::trial::{count, first_seed, report};
 
 const OPERATIONS: usize = 2_000;
 const KEYS: usize = 30;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use koel_store::LogStore;
 use testkit::storage::{History, MemoryFolder, Random};
 
-use crate::subject::Subject;
-use crate::trial::{Trial, count, first_seed, report};
+use crate::subject::{Subject, Trial};
+use crate::trial::{count, first_seed, report};
 
 const OPERATIONS: u64 = 2_500;
 

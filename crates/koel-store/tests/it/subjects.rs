@@ -12,8 +12,8 @@ use koel_store::{
 use testkit::storage::{Op, Program, Random, State};
 
 use crate::lsm::trial::{check_snapshot, collect, step_ordered};
-use crate::subject::Subject;
-use crate::trial::{Trial, iterate};
+use crate::subject::{Subject, Trial};
+use crate::trial::iterate;
 
 /// The methods that both stores have under these names.
 macro_rules! same_methods {

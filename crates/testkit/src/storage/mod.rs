@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `memory.rs` | an in-memory folder that simulates power failures |
 //! | `faulty.rs` | a folder whose n-th call fails |
+//! | `op.rs` | one operation |
 //! | `program.rs` | random operations, determined by a seed |
 //! | `ordered.rs` | those that only a store with keys in order has |
 //! | `history.rs` | the contents that a reopened store may have |
@@ -13,6 +14,7 @@
 mod faulty;
 mod history;
 mod memory;
+mod op;
 mod ordered;
 mod program;
 mod random;
@@ -20,5 +22,6 @@ mod random;
 pub use faulty::{Call, Failure, Fault, FaultyFolder};
 pub use history::{History, State, Write};
 pub use memory::MemoryFolder;
-pub use program::{Op, Program};
+pub use op::Op;
+pub use program::Program;
 pub use random::Random;

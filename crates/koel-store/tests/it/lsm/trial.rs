@@ -7,8 +7,7 @@ use std::sync::Arc;
 use koel_store::{Durability, Error, LsmStore, Range};
 use testkit::storage::{MemoryFolder, Op, State};
 
-use crate::subject::read_all;
-use crate::trial::Trial;
+use crate::subject::{Trial, read_all};
 
 type OrderedTrial = Trial<LsmStore>;
 
