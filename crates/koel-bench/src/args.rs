@@ -39,8 +39,10 @@ pub(crate) enum Command {
     Threads(ThreadsArgs),
     /// Growable filters: their cost from a thousand keys on, and their pauses
     Growth(GrowthArgs),
-    /// Writes BENCHMARKS.md and its plots
+    /// Prints the tables of the pages on filters, and draws their plots
     Report(ReportArgs),
+    /// Keeps what a measurement printed in docs/figures, and writes it into the pages
+    Figures(FiguresArgs),
 }
 
 /// How often to measure, and how to print.
@@ -206,15 +208,59 @@ pub(crate) struct GrowthArgs {
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ReportArgs {
-    /// The folder for BENCHMARKS.md and plots/
-    #[arg(long, default_value = "docs")]
-    pub(crate) out: PathBuf,
-    /// The largest table of the plots, in bytes; keys in memory take five times as much
+    /// What to measure
+    #[arg(value_enum)]
+    pub(crate) section: Section,
+    /// The folder for the plots
+    #[arg(long, default_value = "docs/plots")]
+    pub(crate) plots: PathBuf,
+    /// The largest table of the plots by size, in bytes; keys in memory take five times as much
     #[arg(long, default_value = "268435456", value_parser = whole_number)]
     pub(crate) max_bytes: u64,
     /// Small tables and one repetition, to check that the report works
     #[arg(long)]
     pub(crate) quick: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Section {
+    /// All filters at two sizes
+    Filters,
+    /// Throughput by size of the table
+    Sizes,
+    /// Bits per key by false-positive rate, and at three numbers of keys
+    Space,
+    /// Inserts as a filter fills, and replaced keys at a steady load
+    Load,
+    /// Growable filters
+    Growth,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct FiguresArgs {
+    #[command(subcommand)]
+    pub(crate) command: FiguresCommand,
+    /// The root of the repository
+    #[arg(long, global = true, default_value = ".")]
+    pub(crate) root: PathBuf,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum FiguresCommand {
+    /// Reads what a measurement printed, and keeps its tables as docs/figures/NAME.json
+    Record {
+        name: String,
+        /// The command that printed it
+        #[arg(long)]
+        command: String,
+        /// Folders and files whose change makes the figures old
+        #[arg(long, num_args = 1.., value_name = "PATH")]
+        code: Vec<String>,
+    },
+    /// Writes the tables of docs/figures into the pages
+    Write,
+    /// Fails if a page differs from its figures, and names figures older than the code
+    Check,
 }
 
 /// A false-positive rate that every filter of the bench can be built for, including growable and

@@ -7,7 +7,8 @@
 //! * `expiring`: filters that forget keys after a window
 //! * `stores`: Koel's stores and others; `runs`: absent keys in many unmerged runs; `ycsb`: its six
 //!   workloads; `overwrites`: the cost of the log store's compaction
-//! * `report`: filters and growth at many sizes, written to docs/BENCHMARKS.md with plots
+//! * `report`: the tables and plots of docs/BENCHMARKS.md, by section
+//! * `figures`: keeps what these print in docs/figures, and writes it into the pages
 //!
 //! The only crate that knows a rival, except for the Bloom filter in `koel tour`. Compare ratios
 //! within one run, not figures of different runs: a machine has fast and slow hours.
@@ -15,6 +16,7 @@
 mod args;
 mod clock;
 mod expiring;
+mod figures;
 mod filters;
 mod growth;
 mod machine;
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
             None => growth::run(&args),
         },
         Command::Report(args) => report::run(&args),
+        Command::Figures(args) => figures::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,5 +1,5 @@
-//! Tables for a terminal and for Markdown. The first column is aligned to the left, the others to
-//! the right.
+//! Tables in Markdown, aligned for a terminal: the first column to the left, the others to the
+//! right.
 //!
 //! What a measurement found is an object of JSON, whose first field is its name.
 
@@ -13,7 +13,7 @@ pub(crate) fn print(rows: &[Value], json: bool) {
     if json {
         rows.iter().for_each(|row| println!("{row}"));
     } else {
-        print!("{}", Table::of_all(rows).plain());
+        print!("{}", Table::of_all(rows).markdown());
     }
 }
 
@@ -60,24 +60,21 @@ impl Table {
         (0..columns).map(|column| width(column).unwrap_or(0)).collect()
     }
 
-    /// The table with aligned columns.
-    pub(crate) fn plain(&self) -> String {
+    /// The table in Markdown, with aligned columns.
+    pub(crate) fn markdown(&self) -> String {
         let widths = self.widths();
         let line = |row: &Vec<String>| {
             let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
                 if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
             });
-            cells.collect::<Vec<_>>().join("  ").trim_end().to_string() + "\n"
+            format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
         };
-        self.rows.iter().map(line).collect()
-    }
-
-    /// The table in Markdown.
-    pub(crate) fn markdown(&self) -> String {
-        let line = |cells: &Vec<String>| format!("| {} |\n", cells.join(" | "));
-        let rule = vec!["--:".to_string(); self.rows[0].len() - 1].join("|");
+        let rules = widths.iter().enumerate().map(|(column, width)| {
+            if column == 0 { "-".repeat(width + 2) } else { "-".repeat(width + 1) + ":" }
+        });
+        let rule = rules.collect::<Vec<_>>().join("|");
         let rows: String = self.rows[1..].iter().map(line).collect();
-        format!("{}|---|{rule}|\n{rows}", line(&self.rows[0]))
+        format!("{}|{rule}|\n{rows}", line(&self.rows[0]))
     }
 }
 
@@ -127,19 +124,19 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn tables_have_aligned_columns_and_markdown_has_bars() {
+    fn tables_are_markdown_with_aligned_columns() {
         let mut table = Table::new(&["filter", "mops"]);
         table.push(vec!["a".into(), "12".into()]);
-        assert_eq!(table.plain(), "filter  mops\na         12\n");
-        assert_eq!(table.markdown(), "| filter | mops |\n|---|--:|\n| a | 12 |\n");
+        assert_eq!(table.markdown(), "| filter | mops |\n|--------|-----:|\n| a      |   12 |\n");
 
         let row = json!({ "a": "x", "b": 1234, "c": 0.00123, "d": null, "e": 5 });
         let table = Table::of(&[row], &[("a", ""), ("b", "b"), ("c", "c"), ("d", "d")]);
-        assert_eq!(table.plain().lines().last(), Some("x  1,234  0.00123  -"));
+        assert_eq!(table.markdown().lines().last(), Some("| x | 1,234 | 0.00123 | - |"));
         let rows = [json!({ "a": "x", "b": 1 }), json!({ "a": "y", "b": 2 })];
-        assert_eq!(Table::of_all(&rows).plain(), "a  b\nx  1\ny  2\n");
+        assert!(Table::of_all(&rows).markdown().ends_with("|---|--:|\n| x | 1 |\n| y | 2 |\n"));
         let wide = json!({ "a": "x", "b": 1, "c": 2 });
-        assert_eq!(Table::of_all(&[wide]).plain(), "a  x\nb  1\nc  2\n");
+        let turned = Table::of_all(&[wide]).markdown();
+        assert!(turned.ends_with("| b | 1 |\n| c | 2 |\n"), "{turned}");
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &ExpiringArgs) -> Result<(), Failure> {
         machine::today()
     );
     let table = Table::of(&lines, FIGURES);
-    println!("{}", if args.plot.is_some() { table.markdown() } else { table.plain() });
+    println!("{}", table.markdown());
     args.plot.as_ref().map_or(Ok(()), |path| chart(&lines).save(path))
 }
 

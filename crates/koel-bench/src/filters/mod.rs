@@ -34,7 +34,7 @@ pub(crate) fn run(args: &FiltersArgs) -> Result<(), Failure> {
             rows.iter().for_each(print_json);
         } else {
             println!("\n{} keys, target false-positive rate {}", grouped(keys), args.fpr);
-            print!("{}", table(&rows).plain());
+            print!("{}", table(&rows).markdown());
             print!("{}", notes(&rows));
         }
     }

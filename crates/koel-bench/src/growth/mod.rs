@@ -45,15 +45,15 @@ pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
             println!("{}", grown.pauses);
         } else {
             println!("\n{}, to {} keys at {}\n", filter.name, grouped(args.keys), args.fpr);
-            print!("{}", table(&grown.curve).plain());
-            println!("\n{}", summary(&[grown]).plain());
+            print!("{}", table(&grown.curve).markdown());
+            println!("\n{}", summary(&[grown]).markdown());
         }
     }
     let others = measure_inserts(&others, args.keys, args.fpr)?;
     if args.json {
         print(&others, true);
     } else if !others.is_empty() {
-        println!("\n{INSERTS}\n\n{}", inserts_table(&others).plain());
+        println!("\n{INSERTS}\n\n{}", inserts_table(&others).markdown());
     }
     Ok(())
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use super::picture;
 use super::plot::{Axis, Chart, Ink, Line};
+use crate::Failure;
 use crate::args::GrowthArgs;
 use crate::growth::{
     Grown, INSERTS, LEGEND, Point, filters_for, inserts_table, measure_inserts, summary, table,
 };
 use crate::subjects::{FIRST, Growing};
 use crate::table::grouped;
-use crate::{Failure, machine};
 
 /// A plot: its file, its title, its vertical axis, and the figure it shows of a filter.
 struct Picture {
@@ -88,8 +88,7 @@ pub(super) fn section(
     let grown: Vec<_> = filters.iter().map(measured).collect::<Result<_, Failure>>()?;
     let others = measure_inserts(&others, keys, rate)?;
     let mut text = format!(
-        "## Growing\n\n`koel-bench -- growth --keys {keys} --fpr {rate}`, {}: from {} keys to {}, target false-positive rate {rate}. {LEGEND}\n\n{}\n{INSERTS}\n\n{}\n",
-        machine::today(),
+        "## Growing\n\nFrom {} keys to {}, target false-positive rate {rate}. {LEGEND}\n\n{}\n{INSERTS}\n\n{}\n",
         grouped(FIRST),
         grouped(keys),
         summary(&grown).markdown(),

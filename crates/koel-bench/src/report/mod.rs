@@ -1,12 +1,10 @@
-//! `report`: docs/BENCHMARKS.md and its plots, all from one run.
+//! `report`: the tables of docs/BENCHMARKS.md and of the pages beside it, and their plots.
 //!
 //! * `speed.rs`: throughput by table size
 //! * `space.rs`: bits per key by false-positive rate
 //! * `load.rs`: inserts as a filter fills, and churn
 //! * `growth.rs`: growable filters
 //! * `plot.rs`: draws
-//!
-//! The figures come with the command, the machine and the date.
 
 pub(crate) mod growth;
 mod load;
@@ -18,10 +16,10 @@ mod speed;
 use std::fs;
 use std::path::Path;
 
-use crate::args::ReportArgs;
+use crate::Failure;
+use crate::args::{ReportArgs, Section};
 use crate::subjects::GROWING;
-use crate::table::{bytes, grouped};
-use crate::{Failure, machine};
+use crate::table::bytes;
 
 /// The sizes and repetitions of the measurements.
 pub(crate) struct Scale {
@@ -66,37 +64,17 @@ impl Scale {
 }
 
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
-    let scale = Scale::of(args);
-    let plots = args.out.join("plots");
-    fs::create_dir_all(&plots)?;
-    let mut page = head(args);
-    page += &speed::tables(&scale)?;
-    page += &speed::by_size(&scale, &plots)?;
-    page += &space::by_rate(&scale, &plots)?;
-    page += &space::by_count(&scale);
-    page += &load::inserts(&scale, &plots)?;
-    page += &load::churn_section(&scale, &plots)?;
-    page += &growth::section(&GROWING.each_ref(), scale.grown, 0.001, &plots)?;
-    fs::write(args.out.join("BENCHMARKS.md"), page)?;
+    let (scale, plots) = (Scale::of(args), &args.plots);
+    fs::create_dir_all(plots)?;
+    let text = match args.section {
+        Section::Filters => speed::tables(&scale)?,
+        Section::Sizes => speed::by_size(&scale, plots)?,
+        Section::Space => space::by_rate(&scale, plots)? + &space::by_count(&scale),
+        Section::Load => load::inserts(&scale, plots)? + &load::churn_section(&scale, plots)?,
+        Section::Growth => growth::section(&GROWING.each_ref(), scale.grown, 0.001, plots)?,
+    };
+    print!("{text}");
     Ok(())
-}
-
-fn head(args: &ReportArgs) -> String {
-    let quick = if args.quick { " --quick" } else { "" };
-    format!(
-        "# Benchmarks\n\n\
-         Written by one run of this command, on the machine and date below; nothing here was copied by hand.\n\n\
-         ```sh\ncargo run --release -p koel-bench -- report --max-bytes {}{quick}\n```\n\n\
-         | | |\n|---|---|\n| machine | {} |\n| date | {} |\n| build | release, default target: no `target-cpu=native` |\n\n\
-         One thread's CPU time; the same random 64-bit keys for every filter, each with its own hash (`+mix`: a cheap hash \
-         instead of the crate's default); the order of the filters changes between repetitions; medians. Other work on the machine moves \
-         all figures of a run together: compare ratios. Filters that can be full are full: {} keys are 95 % of 2^20 \
-         slots. STORES.md covers the stores.\n\n",
-        args.max_bytes,
-        machine::description(),
-        machine::today(),
-        grouped(full(1 << 20) as u64),
-    )
 }
 
 /// The Markdown of a plot.

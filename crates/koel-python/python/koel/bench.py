@@ -1,4 +1,4 @@
-"""Measures koel beside other packages for Python: `python -m koel.bench`.
+"""Measures koel beside other packages for Python: `python -m koel.bench`. Prints Markdown tables.
 
 Each figure is the median of several runs, in nanoseconds of CPU time for one key. Loops are
 compared with loops, and batches with batches. Packages that are not installed are left out.
@@ -102,9 +102,20 @@ def installed(name: str) -> Any:
 SLOW = {"pyprobables", "cuckoopy"}
 
 
+def heading(*cells: str) -> None:
+    """The heading of a table, and its rule."""
+    print(f"\n| {' | '.join(cells)} |\n|---|{'--:|' * (len(cells) - 1)}")
+
+
+def row(name: str, *figures: float) -> None:
+    """A row of a table: three significant digits from 1 on."""
+    texts = [f"{figure:.1f}" if figure < 100 else f"{figure:.0f}" for figure in figures]
+    print(f"| {name} | {' | '.join(texts)} |", flush=True)
+
+
 def loops(n: int, runs: int) -> None:
     """One key a call."""
-    print(f"\none key a call, {n:,} keys, ns  | add str | in str | add int | in int")
+    heading(f"one key a call, {n:,} keys, ns", "add str", "`in` str", "add int", "`in` int")
     texts: list[object] = [f"https://example.org/{i}" for i in range(n)]
     ints: list[object] = list(range(n))
     for subject in subjects():
@@ -113,7 +124,7 @@ def loops(n: int, runs: int) -> None:
             if subject.name in SLOW:
                 keys = list[object](map(str, keys[: n // 50]))
             figures += loop(subject, keys, runs)
-        print(f"{subject.name:30}", *[f"| {figure:7.0f}" for figure in figures])
+        row(subject.name, *figures)
 
 
 def loop(subject: Subject, keys: list[object], runs: int) -> list[float]:
@@ -131,7 +142,7 @@ def loop(subject: Subject, keys: list[object], runs: int) -> list[float]:
 
 def batches(n: int, runs: int) -> None:
     """Many keys a call."""
-    print(f"\nupdate of {n:,} keys in one call, ns a key")
+    heading(f"`update` of {n:,} uint64 in one call", "ns a key")
     words = np.random.default_rng(1).integers(0, 2**64, n, dtype=np.uint64)
     for subject in subjects():
         if subject.update is None:
@@ -141,15 +152,15 @@ def batches(n: int, runs: int) -> None:
         def update(subject: Subject = subject, keys: Any = keys) -> None:
             getattr(subject.make(n), str(subject.update))(keys)
 
-        print(f"{subject.name:30} | {measure(update, n, runs):7.1f}")
+        row(subject.name, measure(update, n, runs))
     filter = koel.CuckooFilter(n, RATE)
     empty = measure(lambda: koel.CuckooFilter(n, RATE), n, runs)
     many = measure(lambda: koel.CuckooFilter(n, RATE).update(words, multi=True), n, runs)
     filter.update(words, multi=True)
-    print(f"{'koel, multi=True':30} | {many:7.1f}")
-    print(f"{'koel, an empty filter':30} | {empty:7.1f}")
-    print(f"\ncontains_many, ns a key; the filter takes {filter.nbytes:,} bytes")
-    print(f"{'numpy uint64':30} | {measure(lambda: filter.contains_many(words), n, runs):7.1f}")
+    row("koel, `multi=True`", many)
+    row("koel, an empty filter", empty)
+    heading(f"`contains_many`; the filter of {n:,} takes {filter.nbytes:,} bytes", "ns a key")
+    row(f"numpy uint64, {n:,}", measure(lambda: filter.contains_many(words), n, runs))
     texts = [f"https://example.org/{i}" for i in range(n // 10)]
     small = koel.CuckooFilter(len(texts), RATE)
     small.update(texts)
@@ -165,7 +176,7 @@ def batches(n: int, runs: int) -> None:
         def look(keys: Any = keys) -> None:
             small.contains_many(keys)
 
-        print(f"{name + f', {n // 10:,}':30} | {measure(look, n // 10, runs):7.1f}")
+        row(f"{name}, {n // 10:,}", measure(look, n // 10, runs))
 
 
 def main() -> None:
