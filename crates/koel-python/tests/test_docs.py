@@ -13,6 +13,7 @@ import pytest
 PAGE = Path(__file__).parents[3] / "docs" / "PYTHON.md"
 CLUSTER = PAGE.with_name("CLUSTER.md")
 README = Path(__file__).parents[1] / "README.md"
+FIRST_PAGE = PAGE.parents[1] / "README.md"
 
 
 def documented() -> Iterator[tuple[str, str | None]]:
@@ -43,7 +44,7 @@ def test_examples_of_the_documentation(name: str, text: str | None) -> None:
     assert examples or is_plain, f"{name} has no example"
 
 
-@pytest.mark.parametrize("page", [PAGE, CLUSTER, README], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [PAGE, CLUSTER, README, FIRST_PAGE], ids=lambda page: page.name)
 def test_examples_of_the_pages(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,8 @@
 //!
 //! [`LogStore`] is an append-only log of keys and values of any size. A cuckoo table in memory
 //! (`koel::Maplet`) finds them: a get of a present key takes one read of a file, one of an absent
-//! key takes none. docs/FORMAT.md describes the files, docs/RELIABILITY.md how the store is tested.
+//! key takes none. docs/FORMAT-STORES.md describes the files, docs/RELIABILITY.md how the store is
+//! tested.
 //!
 //! [`LsmStore`] keeps keys in order: sorted tables and one cuckoo maplet that says which of them
 //! may hold a key. It has ranges, snapshots and 2 to 3 bytes of memory per key instead of 9.

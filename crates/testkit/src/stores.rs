@@ -4,7 +4,7 @@
 //! An input is a list of pieces of files (`files_of`), so that a change of one file does not move
 //! the others, and a few bytes can encode a long value. [`seal`] makes the checksums valid again,
 //! because random changes rarely reach the code behind them. Both, and the search for values,
-//! follow docs/FORMAT.md and share no code with the store.
+//! follow docs/FORMAT-STORES.md and share no code with the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

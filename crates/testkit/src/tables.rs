@@ -2,7 +2,7 @@
 //! without damage has the same entries in each of them.
 //!
 //! `sealed` makes the checksums valid again, because random changes rarely reach the code behind
-//! them. It follows docs/FORMAT.md and shares no code with the store.
+//! them. It follows docs/FORMAT-STORES.md and shares no code with the store.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The names of the files of a store (docs/FORMAT.md, The files of a store).
+//! The names of the files of a store (docs/FORMAT-STORES.md, The files of a store).
 
 /// The manifest.
 pub(crate) const MANIFEST: &str = "MANIFEST";

@@ -1,7 +1,7 @@
 //! Archives that were made to do harm: nothing is written outside the target, nothing runs for
 //! ever, and nothing takes more memory or stack than there is.
 //!
-//! The records are made here, by docs/FORMAT.md: an import would not make them.
+//! The records are made here, by docs/FORMAT-STORES.md: an import would not make them.
 
 use std::fs;
 use std::os::unix::fs::symlink;

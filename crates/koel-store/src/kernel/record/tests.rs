@@ -126,7 +126,7 @@ fn every_flipped_bit_of_a_record_is_noticed() {
 
 #[test]
 fn a_record_has_the_bytes_in_the_format_description() {
-    let format = include_str!("../../../../../docs/FORMAT.md");
+    let format = include_str!("../../../../../docs/FORMAT-STORES.md");
     let header = Header { sequence: 3, more: true, ..Header::of_value(3, 4) };
     let value = sealed(&header, b"ada", b"1815", &POSITION);
     let mut mark = Vec::new();

@@ -135,7 +135,7 @@ fn a_hint_has_the_bytes_in_the_format_description() -> Result<(), Box<dyn std::e
     let bytes = std::fs::read(temporary.path().join(file_names::hint(2)))?;
     let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let lines: Vec<String> = hex.chunks(16).map(|line| line.join(" ")).collect();
-    let format = include_str!("../../../../../docs/FORMAT.md");
+    let format = include_str!("../../../../../docs/FORMAT-STORES.md");
     assert!(format.contains(&lines.join("\n")), "{}", lines.join("\n"));
     Ok(())
 }

@@ -70,7 +70,7 @@ fn a_manifest_of_a_later_version_is_refused_with_its_version() {
 
 #[test]
 fn a_manifest_has_the_bytes_in_the_format_description() {
-    let format = include_str!("../../../../../docs/FORMAT.md");
+    let format = include_str!("../../../../../docs/FORMAT-STORES.md");
     let bytes = Manifest { segments: some().segments[..1].to_vec(), ..some() }.encode();
     let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let lines: Vec<String> = hex.chunks(16).map(|line| line.join(" ")).collect();

@@ -9,7 +9,7 @@ fn run(number: u64, first_sequence: u64, last_sequence: u64) -> RunEntry {
     RunEntry { number, bytes: 4096, entries: 30, first_sequence, last_sequence }
 }
 
-/// The example of docs/FORMAT.md.
+/// The example of docs/FORMAT-STORES.md.
 fn example() -> Manifest {
     Manifest {
         clean: false,
@@ -70,7 +70,7 @@ fn a_manifest_of_a_log_store_and_a_newer_one_are_named() {
 
 #[test]
 fn a_manifest_has_the_bytes_in_the_format_description() {
-    let format = include_str!("../../../../../docs/FORMAT.md");
+    let format = include_str!("../../../../../docs/FORMAT-STORES.md");
     let hex: Vec<String> = example().encode().iter().map(|byte| format!("{byte:02x}")).collect();
     let lines: Vec<String> = hex.chunks(16).map(|line| line.join(" ")).collect();
     assert!(format.contains(&lines.join("\n")), "{}", lines.join("\n"));

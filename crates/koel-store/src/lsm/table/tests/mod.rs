@@ -189,7 +189,7 @@ fn a_block_in_the_cache_is_not_read_again_and_the_cache_keeps_its_size() -> Outc
 
 #[test]
 fn a_table_has_the_bytes_in_the_format_description() -> Outcome {
-    let format = include_str!("../../../../../../docs/FORMAT.md");
+    let format = include_str!("../../../../../../docs/FORMAT-STORES.md");
     let temporary = tempfile::tempdir()?;
     let folder = DiskFolder::new(temporary.path())?;
     let entries = [
