@@ -23,13 +23,11 @@ mod gated;
 #[cfg(unix)]
 mod hostile;
 mod kill;
-mod lies;
 mod lsm;
 #[cfg(unix)]
 mod memory;
 mod model;
 mod regressions;
-mod room;
 mod salvage;
 mod subject;
 mod subjects;
@@ -41,3 +39,4 @@ mod tree;
 #[cfg(unix)]
 mod tree_hostile;
 mod trial;
+mod wrong_results;

@@ -13,7 +13,7 @@ use koel_store::content::{
     Archive, ArchiveError, Chunking, Entry, Kind, RestoreOptions, RestoreReport, Selection, Target,
     TreeOptions, TreeReport,
 };
-use koel_store::{Durability, Options};
+use koel_store::{Durability, LogOptions};
 use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder, Random};
 use testkit::trees::{create_random, snapshot};
 
@@ -285,7 +285,7 @@ fn many_files_take_one_sync() {
 fn the_folder_of_the_store_is_left_out_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let db = folder.path().join("db");
-    let archive = Archive::new(Options::default().open(&db).unwrap());
+    let archive = Archive::new(LogOptions::default().open(&db).unwrap());
     fs::write(folder.path().join("file"), "text").unwrap();
     let options = TreeOptions::default().skip(&db);
     let imported = archive.import_tree("tree", folder.path(), &options, &mut |_| ()).unwrap();
@@ -302,7 +302,7 @@ fn the_folder_of_the_store_is_left_out_and_left_alone() {
     let restored = archive.restore("other", &entry, target, &options, all, &mut |_| ()).unwrap();
     assert_eq!(restored.problems.len(), 1, "{restored:?}");
     archive.into_store().close().unwrap();
-    Options::default().open(&db).unwrap();
+    LogOptions::default().open(&db).unwrap();
 }
 
 #[test]

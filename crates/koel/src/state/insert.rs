@@ -138,7 +138,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     #[inline(always)]
     fn note_removed(mut self, taken: Option<Taken>) -> bool {
         match taken {
-            Some(Taken::Nothing) => return false,
+            Some(Taken::Absent) => return false,
             Some(taken) => self.note_gone(C::COUNTS && taken == Taken::Copy),
             // A counted copy.
             None => {}

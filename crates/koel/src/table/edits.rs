@@ -254,7 +254,7 @@ mod tests {
                         } else {
                             assert_eq!(table.pair_at(locations.bits(i)).take(slot), taken);
                             copies += u32::from(taken == Taken::Copy);
-                            absent += u32::from(taken == Taken::Nothing);
+                            absent += u32::from(taken == Taken::Absent);
                         }
                     }
                     assert!(table.bytes() == one_by_one.bytes(), "{set:?}");
