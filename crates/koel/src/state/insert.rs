@@ -11,6 +11,11 @@ use crate::table::search::Spares;
 use crate::table::trace::note;
 use crate::table::{Addressing, CuckooMut, LocationOf, Put, Taken, grows};
 
+/// An insert adds a copy of a key.
+pub(crate) const COPIES: bool = false;
+/// An insert adds a key only if no entry matches it.
+pub(crate) const UNIQUE: bool = true;
+
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Adds a copy of a key; where `UNIQUE`, unless an entry matches it. True if it was added.
     #[inline]
