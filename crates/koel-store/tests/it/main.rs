@@ -38,5 +38,7 @@ mod transplant;
 mod tree;
 #[cfg(unix)]
 mod tree_hostile;
+#[cfg(unix)]
+mod tree_restore;
 mod trial;
 mod wrong_results;
