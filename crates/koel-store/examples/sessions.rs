@@ -1,7 +1,7 @@
 //! Sessions of a web service: written without waiting, synced now and then, deleted in batches, and
 //! all there after a restart.
 
-use koel_store::{Batch, Durability, Error, Options};
+use koel_store::{Batch, Durability, Error, LogOptions};
 
 fn session(i: u32) -> (String, String) {
     (format!("session/{i}"), format!("user {} since 2026-01-{:02}", i % 997, i % 28 + 1))
@@ -9,7 +9,7 @@ fn session(i: u32) -> (String, String) {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
-    let open = || Options::default().segment_bytes(1 << 20).open(folder.path());
+    let open = || LogOptions::default().segment_bytes(1 << 20).open(folder.path());
 
     let store = open()?;
     for i in 0..50_000 {

@@ -188,7 +188,7 @@ fn io_advice(error: &io::Error) -> &'static str {
     // EMFILE and ENFILE: the process or the system has too many files open.
     if cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24)) {
         return "raise the limit of the process (`ulimit -n`), or lower that of the store \
-                (`Options::max_open_files`)";
+                (`LogOptions::max_open_files`)";
     }
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -312,7 +312,7 @@ impl fmt::Display for Error {
             ),
             Self::InDoubt { .. } | Self::Poisoned { .. } => self.fmt_failed_write(f),
             Self::ReadOnly => f.write_str(
-                "the store was opened read-only; open it without `Options::read_only` to write",
+                "the store was opened read-only; open it without `LogOptions::read_only` to write",
             ),
             Self::TooLong { what, len, max } => write!(
                 f,
@@ -322,7 +322,7 @@ impl fmt::Display for Error {
                 f,
                 "a batch of {bytes} bytes is too large; the maximum of this store is {max} bytes; \
                  write smaller batches, or raise the maximum: `LsmOptions::max_batch_bytes`, or \
-                 `Options::segment_bytes` when a log store is created"
+                 `LogOptions::segment_bytes` when a log store is created"
             ),
             Self::Source { error } => {
                 write!(f, "the value could not be read: {error}; nothing was written")

@@ -29,8 +29,8 @@ pub use kernel::files;
 pub use kernel::kind::StoreKind;
 pub use kernel::torn::TornEnd;
 pub use log::{
-    CompactReport, Iter, Keys, LogStore, OpenReport, Options, SalvageReport, Stats, ValueReader,
-    VerifyReport,
+    CompactReport, Iter, Keys, LogOpenReport, LogOptions, LogSalvageReport, LogStats, LogStore,
+    LogVerifyReport, ValueReader,
 };
 #[cfg(feature = "trials")]
 #[doc(hidden)]

@@ -10,15 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use koel_store::{Batch, Durability, Error, LogStore, Options};
+use koel_store::{Batch, Durability, Error, LogOptions, LogStore};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::exercise::is_one_line;
 use crate::storage::MemoryFolder;
 
 /// New stores have the same seed, so that an input does the same each time.
-fn options() -> Options {
-    Options::default().background_compaction(false).seed(7)
+fn options() -> LogOptions {
+    LogOptions::default().background_compaction(false).seed(7)
 }
 
 /// Files by name.

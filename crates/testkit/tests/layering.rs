@@ -65,14 +65,6 @@ const IO_WORDS: &[&str] = &["std", "fs", "io", "File", "Read", "Write", "Mmap", 
 /// The most lines of a file.
 const MAX_LINES: usize = 450;
 
-/// Files that are longer and still to be divided.
-const LONG_FILES: &[&str] = &[
-    "crates/koel/tests/it/grow.rs",
-    "crates/koel-cli/tests/it/lists.rs",
-    "crates/koel-store/src/lsm/iter/range.rs",
-    "crates/koel-store/tests/it/tree.rs",
-];
-
 /// A file: its path from the root of the repository, with slashes, and its text.
 struct Source {
     path: String,
@@ -142,8 +134,7 @@ fn missing_header(source: &Source) -> Vec<String> {
 }
 
 fn too_many_lines(source: &Source) -> Vec<String> {
-    let is_long = source.text.lines().count() > MAX_LINES;
-    let found = is_long && !LONG_FILES.contains(&source.path.as_str());
+    let found = source.text.lines().count() > MAX_LINES;
     complain(found, source, &format!("more than {MAX_LINES} lines: divide it"))
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use koel_store::{Durability, LogStore, Options};
+use koel_store::{Durability, LogOptions, LogStore};
 
 use super::entries::Key;
 use super::subject::Store;
@@ -16,13 +16,13 @@ pub(super) fn growing(folder: &Path, _keys: u64) -> Result<LogStore, Failure> {
 
 /// Reserves room for all keys in the index from the start.
 pub(super) fn sized(folder: &Path, keys: u64) -> Result<LogStore, Failure> {
-    Ok(Options::default().expected_keys(keys).open(folder)?)
+    Ok(LogOptions::default().expected_keys(keys).open(folder)?)
 }
 
 /// One segment that never fills up, so that no write waits for a sync: the slowest group of writes
 /// then shows the pauses of the index.
 pub(super) fn one_segment(folder: &Path, _keys: u64) -> Result<LogStore, Failure> {
-    Ok(Options::default().segment_bytes(16 << 30).bytes_per_sync(u64::MAX).open(folder)?)
+    Ok(LogOptions::default().segment_bytes(16 << 30).bytes_per_sync(u64::MAX).open(folder)?)
 }
 
 impl Store for LogStore {

@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use koel_store::{Durability, Options, Stats};
+use koel_store::{Durability, LogOptions, LogStats};
 use serde_json::{Value, json};
 use testkit::keys::splitmix64;
 
@@ -60,7 +60,7 @@ fn measure(
     parent: &Path,
 ) -> Result<Value, Failure> {
     let folder = tempfile::tempdir_in(parent)?;
-    let store = Options::default().segment_bytes(args.segment_bytes).open(folder.path())?;
+    let store = LogOptions::default().segment_bytes(args.segment_bytes).open(folder.path())?;
     let put = |number| store.put(&key(number), entries.value(number), Durability::None);
     (0..args.keys).try_for_each(put)?;
     let overwrite =
@@ -90,11 +90,11 @@ fn measure(
     }))
 }
 
-fn dead_share(stats: &Stats) -> f64 {
+fn dead_share(stats: &LogStats) -> f64 {
     stats.dead_bytes as f64 / stats.log_bytes.max(1) as f64
 }
 
-fn written(before: &Stats, after: &Stats) -> f64 {
+fn written(before: &LogStats, after: &LogStats) -> f64 {
     let appended = after.appended_bytes - before.appended_bytes;
     let compacted = after.compacted_bytes - before.compacted_bytes;
     (appended + compacted) as f64 / appended.max(1) as f64
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_figures_are_shares_of_what_the_store_tells() {
-        let mut before = Stats::default();
+        let mut before = LogStats::default();
         (before.appended_bytes, before.compacted_bytes) = (100, 50);
         let mut after = before.clone();
         (after.appended_bytes, after.compacted_bytes) = (300, 150);

@@ -10,9 +10,8 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::cmd::similar;
 use crate::failure::{Failure, Outcome};
-use crate::filter::patch_file;
+use crate::filter::{compare, patch_file};
 use crate::output;
 use crate::quantity::{bytes, grouped};
 
@@ -54,7 +53,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let patch = args.patch.as_ref();
     let patch = patch.map(|path| patch_file::write(path, &args.old, &args.new)).transpose()?;
-    let found = similar::compare(&args.old, &args.new)?;
+    let found = compare::compare(&args.old, &args.new)?;
     let (removed, added) = (found.surplus_first(), found.surplus_second());
     let (old, new) = (found.only_first(), found.only_second());
     let size = patch.map(|patch| patch.len());
@@ -62,16 +61,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         output::json(&json!({
             "added": added,
             "removed": removed,
-            "new_keys": similar::numbers(new),
-            "removed_keys": similar::numbers(old),
-            "kept_keys": similar::numbers(found.common()),
+            "new_keys": compare::numbers(new),
+            "removed_keys": compare::numbers(old),
+            "kept_keys": compare::numbers(found.common()),
             "patch_bytes": size,
         }))
     } else {
         let mut rows = vec![
-            ("added", format!("{} ({})", grouped(added), similar::about(new, "new key"))),
-            ("removed", format!("{} ({} gone)", grouped(removed), similar::about(old, "key"))),
-            ("kept", similar::about(found.common(), "key")),
+            ("added", format!("{} ({})", grouped(added), compare::about(new, "new key"))),
+            ("removed", format!("{} ({} gone)", grouped(removed), compare::about(old, "key"))),
+            ("kept", compare::about(found.common(), "key")),
         ];
         rows.extend(size.map(|size| ("patch", bytes(size as u64))));
         output::table(&rows)

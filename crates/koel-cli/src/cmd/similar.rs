@@ -6,15 +6,15 @@
 //! within two. Cost: both filters are read once. Memory: none, because they stay mapped.
 #![forbid(unsafe_code)]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use koel::{Comparison, Estimate};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::filter::file::FilterFile;
+use crate::filter::compare::{self, numbers, whole};
 use crate::output;
-use crate::quantity::{counted, grouped, to_u64};
+use crate::quantity::grouped;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -38,19 +38,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let found = compare(&args.first, &args.second)?;
+    let found = compare::compare(&args.first, &args.second)?;
     let report = if args.json { json_report(&found) } else { text_report(&found) };
     output::print(&report)?;
     Ok(Outcome::Done)
-}
-
-/// Compares two filters after a check of every byte: damaged ones would give wrong figures.
-pub(super) fn compare(first: &Path, second: &Path) -> Result<Comparison, Failure> {
-    let files = [FilterFile::open(first)?, FilterFile::open(second)?];
-    let views = [files[0].view()?, files[1].view()?];
-    views[0].verify().map_err(|error| files[0].failure(error))?;
-    views[1].verify().map_err(|error| files[1].failure(error))?;
-    views[0].compare(&views[1]).map_err(|error| Failure::Merge { path: second.to_owned(), error })
 }
 
 /// Prints an estimate as "1,234 +- 5".
@@ -58,22 +49,8 @@ fn with_error(estimate: Estimate) -> String {
     format!("{} +- {}", rounded(estimate.value), rounded(estimate.standard_error))
 }
 
-/// Prints an estimate as "about 1,234 keys", with `noun` in place of "key".
-pub(super) fn about(estimate: Estimate, noun: &str) -> String {
-    format!("about {}", counted(whole(estimate.value), noun))
-}
-
 fn rounded(keys: f64) -> String {
     grouped(whole(keys))
-}
-
-fn whole(keys: f64) -> u64 {
-    to_u64(keys.max(0.0).round())
-}
-
-/// An estimate as JSON.
-pub(super) fn numbers(estimate: Estimate) -> Value {
-    json!({ "value": estimate.value, "standard_error": estimate.standard_error })
 }
 
 fn json_report(found: &Comparison) -> String {

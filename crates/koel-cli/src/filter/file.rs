@@ -151,7 +151,7 @@ fn map(file: &File) -> io::Result<Bytes> {
         return Ok(Bytes::Read(Vec::new()));
     }
     // SAFETY: the mapped bytes must not change while they are borrowed. koel never writes into an
-    // existing filter: it renames a new file over it (`replace.rs`), and the map keeps the old
+    // existing filter: it renames a new file over it (`Replacement`), and the map keeps the old
     // one. Another program that writes into or truncates the file can make answers wrong or end
     // this process with SIGBUS. Nothing worse follows, because every access to the bytes of a
     // filter is bounds-checked, whatever they hold.

@@ -15,13 +15,13 @@ use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use koel::{CuckooFilter, KeyHasher};
+use koel_store::content::replace::{self, Readers};
 
 use crate::closed;
 use crate::failure::Failure;
 use crate::filter::file::{self, FilterFile};
 use crate::identity;
 use crate::output;
-use crate::output::replace::{self, Readers};
 
 /// The first bytes of every filter.
 const MAGIC: &[u8; 8] = b"koel\r\n\x1a\n";

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{InputArgs, Inputs, Source};
+use super::source::Source;
+use super::{InputArgs, Inputs};
 use crate::failure::Failure;
 use crate::progress::Stdout;
 use crate::warning::Warnings;

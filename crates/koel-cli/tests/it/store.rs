@@ -229,7 +229,7 @@ fn several_processes_can_read_a_store_at_the_same_time() {
     shell.write("file", noise(3, 100_000));
     shell.ok("store import file --db db");
     shell.ok("store put key value --db db");
-    let reader = koel_store::Options::default().read_only(true).open(shell.path("db")).unwrap();
+    let reader = koel_store::LogOptions::default().read_only(true).open(shell.path("db")).unwrap();
     assert_eq!(shell.ok("store get key --db db").text(), "value");
     shell.ok("store export file --db db -o out");
     for words in ["store ls --db db", "store verify --db db", "store stats --db db"] {

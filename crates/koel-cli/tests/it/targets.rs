@@ -197,6 +197,13 @@ fn the_other_names_of_a_replaced_file_are_reported() {
     }
 }
 
+/// The number of a process that has ended.
+fn ended() -> u32 {
+    let mut process = std::process::Command::new("true").spawn().unwrap();
+    process.wait().unwrap();
+    process.id()
+}
+
 #[test]
 fn a_link_stays_and_the_file_behind_it_is_replaced() {
     let shell = with_special_files();
@@ -204,14 +211,15 @@ fn a_link_stays_and_the_file_behind_it_is_replaced() {
     fs::rename(shell.path("set"), shell.path("deep/set")).unwrap();
     symlink("deep/set", shell.path("middle")).unwrap();
     symlink("middle", shell.path("link")).unwrap();
-    shell.write("deep/.koel-part-abc", "left");
+    let left = format!("deep/.koel-{}-abc", ended());
+    shell.write(&left, "left");
     for words in ["add link list", "build list -o link", "merge link link -o link", "grow link"] {
         let before = fs::metadata(shell.path("deep/set")).unwrap().ino();
         shell.ok(words);
         assert!(shell.path("link").is_symlink() && shell.path("middle").is_symlink(), "{words}");
         assert_ne!(fs::metadata(shell.path("deep/set")).unwrap().ino(), before, "{words}");
     }
-    assert!(!shell.path("deep/.koel-part-abc").exists());
+    assert!(!shell.path(&left).exists());
 }
 
 /// Regression: the signal for a limit of the file size ended the process.
@@ -255,12 +263,12 @@ fn a_killed_process_leaves_nothing_that_the_next_one_does_not_remove() {
         child.wait().unwrap();
         assert!(shell.read("set").len() >= before.len());
     }
-    shell.write(".koel-part-0123456789ab", "left");
-    let held = shell.path(".koel-part-held");
-    let holder = File::create(&held).unwrap();
+    shell.write(&format!(".koel-{}-0123456789ab", ended()), "left");
+    let held = format!(".koel-{}-held", ended());
+    let holder = File::create(shell.path(&held)).unwrap();
     holder.lock().unwrap();
     shell.ok("build list -o set");
-    assert_eq!(hidden(&shell), [".koel-part-held"]);
+    assert_eq!(hidden(&shell), [held]);
     drop(holder);
     shell.ok("build list -o new");
     assert_eq!(hidden(&shell), [""; 0]);

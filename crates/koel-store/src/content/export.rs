@@ -1,16 +1,13 @@
 //! Exporting files, with every byte checked.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
-
-use tempfile::NamedTempFile;
 
 use super::archive::Archive;
 use super::entry::{Entry, Kind};
 use super::error::ArchiveError;
 use super::read::Chunks;
-use super::temporary;
+use super::replace::{self, Readers, Replacement};
 
 impl Archive {
     /// Writes the file with this name to `sink`. Returns its length in bytes.
@@ -58,28 +55,10 @@ impl Archive {
     /// # Errors
     /// As [`export`](Self::export).
     pub fn export_file(&self, name: impl AsRef<[u8]>, path: &Path) -> Result<u64, ArchiveError> {
-        let folder = match path.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
-        };
-        #[cfg(unix)]
-        File::open(folder).into_iter().for_each(temporary::sweep);
-        let named = tempfile::Builder::new().prefix(&temporary::prefix()).tempfile_in(folder);
-        let mut sink = BufWriter::with_capacity(1 << 18, named.map_err(ArchiveError::Write)?);
-        let length = self.export(name, &mut sink)?;
-        finish(sink, path, folder).map_err(ArchiveError::Write)?;
+        replace::sweep(replace::folder_of(path));
+        let mut new = Replacement::of(path).map_err(ArchiveError::Write)?;
+        let length = self.export(name, &mut new)?;
+        new.finish(Readers::Usual).map_err(ArchiveError::Write)?;
         Ok(length)
     }
-}
-
-/// Makes the bytes durable, then the name. Until then only the owner can read the file.
-fn finish(sink: BufWriter<NamedTempFile>, path: &Path, folder: &Path) -> io::Result<()> {
-    let complete = sink.into_inner()?;
-    match fs::metadata(path) {
-        Ok(old) => complete.as_file().set_permissions(old.permissions())?,
-        Err(_) => temporary::allow_usual_readers(complete.as_file())?,
-    }
-    complete.as_file().sync_all()?;
-    complete.persist(path)?;
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }

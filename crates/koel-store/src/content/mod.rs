@@ -17,7 +17,8 @@
 //! write      chunks in                  read       chunks and entries out
 //! collect    drops unused chunks        verify     the checks of an export
 //! repair     lists that were lost       keys       keys and small records
-//! chunks     cutting                    temporary  files that are not complete yet
+//! chunks     cutting                    temporary  names of files that are not complete
+//! replace    a file, in one step
 //! ```
 //!
 //! An archive relies only on the store keeping writes in order: chunks are written before the lists
@@ -61,6 +62,7 @@ mod names;
 mod numbers;
 mod read;
 mod repair;
+pub mod replace;
 mod rewrite;
 mod spare;
 mod temporary;
@@ -77,7 +79,6 @@ pub use entry::{Attributes, Content, Entry, Kind, StoredFile, Time};
 pub use error::ArchiveError;
 pub use import::ImportReport;
 pub use names::{escape, normalize, unescape};
-pub use temporary::allow_usual_readers;
 #[cfg(unix)]
 pub use tree::{
     Problem, RestoreOptions, RestoreReport, Selection, Target, TreeOptions, TreeReport,

@@ -1,20 +1,20 @@
-//! Files that get their name when they are complete.
+//! Names of files that are not complete yet, and the removal of those that stay behind.
 //!
-//! Until then a file is called `.koel-PROCESS-SUFFIX`, and only its owner can read it. A killed
-//! process leaves it. The next export or restoration into the same folder removes it: a file or a
-//! link of the same user, whose process no longer runs. Where several machines or containers share
-//! a folder, that may be a file in use. Its writer then reports that it cannot be restored, and
-//! nothing else is lost.
+//! Until it is complete, a file is called `.koel-PROCESS-SUFFIX`, its writer has locked it, and only
+//! its owner can read it. A killed process leaves it. The next replacement, export or restoration in
+//! the same folder removes it: a file or a link of the same user, whose process no longer runs, and
+//! that nobody has locked. Where machines or containers share a folder, a process of another one
+//! seems to have ended, but it has its lock. Links cannot be locked, and have such a name for an
+//! instant.
+//!
+//! The library `koel` gives such names too, and removes none: it cannot ask for processes.
 
 use std::fs::File;
 use std::io;
 
 /// Gives a file that was created for its owner only the mode that the umask gives to a new file.
-///
-/// # Errors
-/// Those of the system.
 #[cfg(unix)]
-pub fn allow_usual_readers(file: &File) -> io::Result<()> {
+pub(super) fn allow_usual_readers(file: &File) -> io::Result<()> {
     use rustix::{fs::Mode, process::umask};
 
     // The mask can only be read by setting it.
@@ -24,11 +24,8 @@ pub fn allow_usual_readers(file: &File) -> io::Result<()> {
 }
 
 /// Does nothing: the system gives new files their mode.
-///
-/// # Errors
-/// None.
 #[cfg(not(unix))]
-pub fn allow_usual_readers(_file: &File) -> io::Result<()> {
+pub(super) fn allow_usual_readers(_file: &File) -> io::Result<()> {
     Ok(())
 }
 
@@ -37,16 +34,27 @@ pub(super) fn prefix() -> String {
     format!(".koel-{}-", std::process::id())
 }
 
+/// Keeps other processes from sweeping a file.
+pub(super) fn lock(file: &File) -> io::Result<()> {
+    match file.lock() {
+        // The file system has no locks.
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+        locked => locked,
+    }
+}
+
 #[cfg(unix)]
 pub(super) use unix::{make, sweep};
 
 #[cfg(unix)]
 mod unix {
+    use std::ffi::CStr;
+    use std::fs::{File, TryLockError};
     use std::io;
     use std::os::fd::AsFd;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use rustix::fs::{self, AtFlags, Dir, FileType};
+    use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
     use rustix::io::Errno;
     use rustix::process::{Pid, geteuid, test_kill_process};
 
@@ -75,7 +83,7 @@ mod unix {
         for entry in entries.flatten().take(MAX_SWEPT) {
             let name = entry.file_name();
             let is_left = process_in(name.to_bytes()).is_some_and(has_ended);
-            if is_left && is_own(&folder, name) {
+            if is_left && is_own(&folder, name) && !is_locked(&folder, name) {
                 fs::unlinkat(&folder, name, AtFlags::empty()).unwrap_or_default();
             }
         }
@@ -94,12 +102,18 @@ mod unix {
         test_kill_process(process) == Err(Errno::SRCH)
     }
 
-    fn is_own(folder: impl AsFd, name: &std::ffi::CStr) -> bool {
+    fn is_own(folder: impl AsFd, name: &CStr) -> bool {
         fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
             let kind = FileType::from_raw_mode(stat.st_mode);
             matches!(kind, FileType::RegularFile | FileType::Symlink)
                 && stat.st_uid == geteuid().as_raw()
         })
+    }
+
+    fn is_locked(folder: impl AsFd, name: &CStr) -> bool {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        fs::openat(folder, name, flags, Mode::empty())
+            .is_ok_and(|file| matches!(File::from(file).try_lock(), Err(TryLockError::WouldBlock)))
     }
 
     #[cfg(test)]
@@ -135,7 +149,15 @@ mod unix {
             let link = format!(".koel-{ended}-2");
             symlink(at("koel"), at(&link)).unwrap();
             disk::create_dir(at(&format!(".koel-{ended}-3"))).unwrap();
-            sweep(disk::File::open(folder.path()).unwrap());
+            let held = at(&format!(".koel-{ended}-held"));
+            let holder = File::create(&held).unwrap();
+            super::super::lock(&holder).unwrap();
+            let swept = || sweep(File::open(folder.path()).unwrap());
+            swept();
+            assert!(held.exists());
+            drop(holder);
+            swept();
+            assert!(!held.exists());
             assert!(kept.iter().all(|name| at(name).exists()), "{:?}", kept);
             assert!(left.iter().all(|name| !at(name).exists()) && !at(&link).is_symlink());
             assert!(at(&format!(".koel-{ended}-3")).exists());

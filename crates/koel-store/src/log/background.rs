@@ -2,7 +2,7 @@
 //!
 //! * The compaction thread waits until a segment is full, checks whether compaction is worthwhile,
 //!   and compacts at a limited rate, so that other work gets the disk too.
-//! * The sync thread waits until [`bytes_per_sync`](super::Options::bytes_per_sync) bytes of the
+//! * The sync thread waits until [`bytes_per_sync`](super::LogOptions::bytes_per_sync) bytes of the
 //!   active segment are not durable, so that little is left for the put that fills the segment. It
 //!   calls [`sync`](Store::sync) as a user would, so a failure poisons the store.
 

@@ -8,14 +8,14 @@ use std::thread::JoinHandle;
 use super::background;
 use super::compact::CompactReport;
 use super::iter::{Iter, Keys};
-use super::options::Options;
+use super::options::LogOptions;
 use super::pick::Policy;
-use super::salvage::SalvageReport;
-use super::state::OpenReport;
-use super::stats::Stats;
+use super::salvage::LogSalvageReport;
+use super::state::LogOpenReport;
+use super::stats::LogStats;
 use super::store::Store;
 use super::value::ValueReader;
-use super::verify::VerifyReport;
+use super::verify::LogVerifyReport;
 use crate::Error;
 use crate::error::FOLDER;
 use crate::kernel::batch::Batch;
@@ -58,7 +58,7 @@ use crate::kernel::wakeup::Signal;
 ///
 /// # Limits
 /// Keys are not ordered, so there are no range queries. Several processes can have a store open
-/// only if all are read-only ([`Options::read_only`]). Keys and values have 0 bytes to 4 GiB.
+/// only if all are read-only ([`LogOptions::read_only`]). Keys and values have 0 bytes to 4 GiB.
 ///
 /// # Cost
 /// * `get` of a present key: one read of a file. `get` of an absent key: none, except in less than
@@ -75,7 +75,7 @@ pub struct LogStore {
     _lock: FolderLock,
 }
 
-impl Options {
+impl LogOptions {
     /// Opens the store in the folder at `path`, or creates it.
     ///
     /// # Errors
@@ -99,15 +99,15 @@ impl Options {
 }
 
 impl LogStore {
-    /// Opens the store in the folder at `path` with default [`Options`], or creates it.
+    /// Opens the store in the folder at `path` with default [`LogOptions`], or creates it.
     ///
     /// # Errors
-    /// As [`Options::open`].
+    /// As [`LogOptions::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Options::default().open(path)
+        LogOptions::default().open(path)
     }
 
-    fn open_in(folder: Arc<dyn Folder>, options: &Options) -> Result<Self, Error> {
+    fn open_in(folder: Arc<dyn Folder>, options: &LogOptions) -> Result<Self, Error> {
         let folder: Arc<dyn Folder> = Arc::new(Pool::new(folder, options.max_open_files));
         let lock = FolderLock::take(&*folder)?;
         let store = Arc::new(Store::open(folder, options)?);
@@ -116,7 +116,7 @@ impl LogStore {
         Ok(opened)
     }
 
-    fn start_threads(&mut self, options: &Options) -> io::Result<()> {
+    fn start_threads(&mut self, options: &LogOptions) -> io::Result<()> {
         let store = &self.store;
         if options.read_only {
             return Ok(());
@@ -269,7 +269,7 @@ impl LogStore {
     ///
     /// # Errors
     /// I/O errors. Damage is not an error but part of the report.
-    pub fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<VerifyReport, Error> {
+    pub fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<LogVerifyReport, Error> {
         self.store.verify(progress)
     }
 
@@ -311,7 +311,7 @@ impl LogStore {
         &self,
         damaged: impl AsRef<Path>,
         progress: impl FnMut(u64, u64),
-    ) -> Result<SalvageReport, Error> {
+    ) -> Result<LogSalvageReport, Error> {
         DiskFolder::with(damaged.as_ref(), true, |folder| self.salvage_in(&folder, progress))
     }
 
@@ -323,20 +323,20 @@ impl LogStore {
         &self,
         damaged: &dyn Folder,
         progress: impl FnMut(u64, u64),
-    ) -> Result<SalvageReport, Error> {
+    ) -> Result<LogSalvageReport, Error> {
         let _lock = FolderLock::take(damaged)?;
         self.store.salvage(damaged, progress)
     }
 
     /// Returns statistics of this moment. O(segments).
     #[must_use]
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> LogStats {
         self.store.stats()
     }
 
     /// Returns what opening the store found.
     #[must_use]
-    pub fn open_report(&self) -> &OpenReport {
+    pub fn open_report(&self) -> &LogOpenReport {
         &self.store.open_report
     }
 

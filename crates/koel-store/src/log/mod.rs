@@ -56,12 +56,12 @@ mod write;
 pub use compact::CompactReport;
 pub use iter::{Iter, Keys};
 pub use log_store::LogStore;
-pub use options::Options;
-pub use salvage::SalvageReport;
-pub use state::OpenReport;
-pub use stats::Stats;
+pub use options::LogOptions;
+pub use salvage::LogSalvageReport;
+pub use state::LogOpenReport;
+pub use stats::LogStats;
 pub use value::ValueReader;
-pub use verify::VerifyReport;
+pub use verify::LogVerifyReport;
 
 #[cfg(test)]
 mod tests;

@@ -10,9 +10,9 @@ use super::hint::{self, Notes};
 use super::hint_cache::HintCache;
 use super::index::Index;
 use super::manifest::{Entry, Manifest};
-use super::options::Options;
+use super::options::LogOptions;
 use super::segments::Segments;
-use super::state::{AtEnd, Counts, OpenReport};
+use super::state::{AtEnd, Counts, LogOpenReport};
 use super::store::Store;
 use crate::Error;
 use crate::kernel::file_names::{self, MANIFEST};
@@ -26,7 +26,7 @@ use crate::kernel::torn::{self, check_exact_length, check_last_length};
 use crate::kernel::wakeup::Wakeup;
 
 impl Store {
-    pub(super) fn open(folder: Arc<dyn Folder>, options: &Options) -> Result<Self, Error> {
+    pub(super) fn open(folder: Arc<dyn Folder>, options: &LogOptions) -> Result<Self, Error> {
         let manifest = match Manifest::load(&*folder)? {
             Some(manifest) => manifest,
             None => create(&*folder, options)?,
@@ -54,7 +54,7 @@ impl Store {
             hint_cache: HintCache::default(),
             counts: Counts::default(),
             segment_filled: Wakeup::default(),
-            open_report: OpenReport { was_closed: manifest.clean, ..OpenReport::default() },
+            open_report: LogOpenReport { was_closed: manifest.clean, ..LogOpenReport::default() },
             folder,
         };
         let live: HashSet<u64> = manifest.segments.iter().map(|entry| entry.number).collect();
@@ -130,7 +130,7 @@ fn open_segments(folder: &dyn Folder, manifest: &Manifest) -> Result<Vec<Arc<Seg
 }
 
 /// Creates the manifest of a new store, unless the store is to be read-only.
-fn create(folder: &dyn Folder, options: &Options) -> Result<Manifest, Error> {
+fn create(folder: &dyn Folder, options: &LogOptions) -> Result<Manifest, Error> {
     leftovers::check_is_new(folder, file_names::segment_number, options.read_only)?;
     let manifest = Manifest {
         clean: true,

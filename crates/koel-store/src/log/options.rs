@@ -7,14 +7,14 @@ use crate::kernel::segment::SIZES;
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
-/// use koel_store::Options;
+/// use koel_store::LogOptions;
 ///
-/// let store = Options::default().segment_bytes(16 << 20).open(folder.path())?;
+/// let store = LogOptions::default().segment_bytes(16 << 20).open(folder.path())?;
 /// assert_eq!(store.stats().keys, 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct LogOptions {
     pub(super) segment_bytes: u64,
     pub(super) expected_keys: u64,
     pub(super) max_open_files: usize,
@@ -25,7 +25,7 @@ pub struct Options {
     pub(super) read_only: bool,
 }
 
-impl Default for Options {
+impl Default for LogOptions {
     fn default() -> Self {
         Self {
             segment_bytes: 128 << 20,
@@ -40,7 +40,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl LogOptions {
     /// Sets the size of a segment in bytes: 4 KiB to 16 GiB, 128 MiB by default.
     ///
     /// Each segment is a file; smaller ones give space back sooner. An existing store keeps the

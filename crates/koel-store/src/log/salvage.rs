@@ -40,7 +40,7 @@ use crate::kernel::segment::{SIZES, Segment};
 /// What [`LogStore::salvage`](super::LogStore::salvage) did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct SalvageReport {
+pub struct LogSalvageReport {
     /// The number of sound records that were read, live or not.
     pub records: u64,
     /// The number of keys that were left out because a hint tells that their last value is
@@ -69,8 +69,8 @@ impl Store {
         &self,
         folder: &dyn Folder,
         mut progress: impl FnMut(u64, u64),
-    ) -> Result<SalvageReport, Error> {
-        let mut report = SalvageReport::default();
+    ) -> Result<LogSalvageReport, Error> {
+        let mut report = LogSalvageReport::default();
         let damaged = DamagedStore::inspect(folder, &mut report.damages)?;
         let total = damaged.segments.iter().map(|entry| entry.end).sum();
         let (mut unreadable, mut passed) = (Unreadable::new(), 0);
@@ -94,7 +94,7 @@ impl Store {
         &self,
         damaged: &DamagedStore<'_>,
         entry: &Entry,
-        report: &mut SalvageReport,
+        report: &mut LogSalvageReport,
         unreadable: &mut Unreadable,
         mut progress: impl FnMut(u64),
     ) -> Result<(), Error> {

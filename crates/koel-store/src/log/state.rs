@@ -37,7 +37,7 @@ pub(super) struct Counts {
 /// What opening a store found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct OpenReport {
+pub struct LogOpenReport {
     /// The incomplete end of the log, if the store was not closed and there was one.
     pub torn: Option<TornEnd>,
     /// The store was closed before, or is new.

@@ -6,7 +6,7 @@ use crate::kernel::lock::lock;
 /// Statistics of a store at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stats {
+pub struct LogStats {
     /// The number of keys that have a value.
     pub keys: u64,
     /// Bytes of memory that the index takes.
@@ -34,9 +34,9 @@ pub struct Stats {
 }
 
 impl Store {
-    pub(super) fn stats(&self) -> Stats {
+    pub(super) fn stats(&self) -> LogStats {
         let segments = self.segments.all();
-        Stats {
+        LogStats {
             keys: self.index.len(),
             index_bytes: self.index.bytes(),
             segments: segments.len() as u64,

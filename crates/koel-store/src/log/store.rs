@@ -20,7 +20,7 @@ use super::hint_cache::HintCache;
 use super::index::Index;
 use super::manifest::{Entry, Manifest};
 use super::segments::Segments;
-use super::state::{AtEnd, Counts, End, OpenReport};
+use super::state::{AtEnd, Counts, End, LogOpenReport};
 use crate::Error;
 use crate::kernel::files::Folder;
 use crate::kernel::log_end::Log;
@@ -46,7 +46,7 @@ pub(super) struct Store {
     pub(super) counts: Counts,
     /// Wakes the compaction thread when a segment is full.
     pub(super) segment_filled: Wakeup,
-    pub(super) open_report: OpenReport,
+    pub(super) open_report: LogOpenReport,
 }
 
 /// Returns the hash of a key in a store with this seed.

@@ -16,7 +16,7 @@ use crate::kernel::scan::Scan;
 /// What [`LogStore::verify`](super::LogStore::verify) found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct VerifyReport {
+pub struct LogVerifyReport {
     /// The number of sound records, live or not.
     pub records: u64,
     /// The number of records that are the value of a key.
@@ -28,9 +28,12 @@ pub struct VerifyReport {
 }
 
 impl Store {
-    pub(super) fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<VerifyReport, Error> {
+    pub(super) fn verify(
+        &self,
+        mut progress: impl FnMut(u64, u64),
+    ) -> Result<LogVerifyReport, Error> {
         let view = View::new(self);
-        let mut report = VerifyReport::default();
+        let mut report = LogVerifyReport::default();
         collect_damage(&mut report.damages, self.check_manifest())?;
         let total = view.segments.iter().map(|(_, end)| end).sum();
         for (segment, end) in &view.segments {

@@ -39,7 +39,7 @@ struct SingleRecord<'a> {
 
 /// What a record of a batch replaces.
 enum Previous {
-    Nothing,
+    Absent,
     Stored(Located),
     /// An earlier record of the batch.
     InBatch(usize),
@@ -154,7 +154,7 @@ impl Store {
                 Some(earlier) => Previous::InBatch(earlier),
                 None => {
                     let stored = self.resolve_damaged(self.locate(key, hash), hash)?;
-                    stored.map_or(Previous::Nothing, Previous::Stored)
+                    stored.map_or(Previous::Absent, Previous::Stored)
                 }
             };
             previous.push((hash, replaced));
@@ -174,7 +174,7 @@ impl Store {
         let offset = |record: &Unsealed| at + record.start as u64;
         for (record, (hash, previous)) in batch.records().iter().zip(previous) {
             let old = match previous {
-                Previous::Nothing => None,
+                Previous::Absent => None,
                 Previous::Stored(located) => Some(located),
                 Previous::InBatch(earlier) => {
                     let earlier = batch.records()[earlier];

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use super::background;
 use super::iter::Range;
 use super::options::LsmOptions;
-use super::read::{Presence, Whole};
+use super::read::{CopiedValue, Presence};
 use super::salvage::LsmSalvageReport;
 use super::snapshot::{Snapshot, bounds};
 use super::stats::LsmStats;
@@ -147,7 +147,7 @@ impl LsmStore {
     /// # Errors
     /// [`Error::Damaged`] if a block of a table is not as it was written, and I/O errors.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.store.get::<Whole>(key)
+        self.store.get::<CopiedValue>(key)
     }
 
     /// Returns the values of several keys as of one moment, in the same order. Faster than one by

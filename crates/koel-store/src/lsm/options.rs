@@ -127,7 +127,7 @@ impl LsmOptions {
     }
 
     /// Sets how many unsynced bytes of the log make a thread of the store sync it; 8 MiB by
-    /// default. As [`Options::bytes_per_sync`](crate::Options::bytes_per_sync).
+    /// default. As [`LogOptions::bytes_per_sync`](crate::LogOptions::bytes_per_sync).
     #[must_use]
     pub fn bytes_per_sync(mut self, bytes: u64) -> Self {
         self.bytes_per_sync = bytes;
@@ -221,7 +221,7 @@ impl LsmOptions {
     }
 
     /// Sets whether the store is opened read-only; false by default. As
-    /// [`Options::read_only`](crate::Options::read_only).
+    /// [`LogOptions::read_only`](crate::LogOptions::read_only).
     #[must_use]
     pub fn read_only(mut self, on: bool) -> Self {
         self.read_only = on;

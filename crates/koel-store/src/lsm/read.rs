@@ -27,12 +27,12 @@ pub(super) trait Take {
 }
 
 /// Returns the value.
-pub(super) struct Whole;
+pub(super) struct CopiedValue;
 
 /// Only looks whether there is a value.
 pub(super) struct Presence;
 
-impl Take for Whole {
+impl Take for CopiedValue {
     type Value = Vec<u8>;
 
     fn take(value: &[u8]) -> Result<Vec<u8>, Error> {
@@ -118,9 +118,9 @@ impl Store {
         memory::reserve(&mut values, keys.len())?;
         for ((key, &hash), &ids) in keys.iter().zip(&hashes).zip(&candidates) {
             let key = key.as_ref();
-            let value = match get_in_memory::<Whole>(&state, key, hash, sequence) {
+            let value = match get_in_memory::<CopiedValue>(&state, key, hash, sequence) {
                 Some(found) => found?,
-                None => self.get_in_runs::<Whole>(&state, key, hash, ids, sequence)?,
+                None => self.get_in_runs::<CopiedValue>(&state, key, hash, ids, sequence)?,
             };
             values.push(value);
         }

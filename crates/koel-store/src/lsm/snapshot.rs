@@ -7,7 +7,7 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use super::iter::Range;
-use super::read::{Presence, Whole};
+use super::read::{CopiedValue, Presence};
 use super::state::State;
 use super::store::Store;
 use crate::Error;
@@ -57,7 +57,7 @@ impl Snapshot {
     /// # Errors
     /// As [`LsmStore::get`](super::LsmStore::get).
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.store.get_in::<Whole>(&self.state(), key, self.sequence)
+        self.store.get_in::<CopiedValue>(&self.state(), key, self.sequence)
     }
 
     /// Returns whether `key` had a value.

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use koel_store::{Batch, Durability, Error, LogStore, LsmOptions, LsmStore, Options};
+use koel_store::{Batch, Durability, Error, LogOptions, LogStore, LsmOptions, LsmStore};
 use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder};
 
-use crate::room::Disk;
 use crate::subject::Subject;
 
 /// What a write answers when a call of it fails, and what happens afterwards.
@@ -35,8 +34,8 @@ enum Write {
     Next,
 }
 
-fn log() -> Options {
-    Options::default().seed(1).segment_bytes(4096).background_compaction(false)
+fn log() -> LogOptions {
+    LogOptions::default().seed(1).segment_bytes(4096).background_compaction(false)
 }
 
 fn ordered() -> LsmOptions {
@@ -51,7 +50,7 @@ fn put<S: Subject>(store: &S, key: &[u8], durability: Durability) -> Result<(), 
 /// Makes a write while a call of it may fail. Returns the answer, and the numbers of the calls
 /// before and after the write.
 fn run<S: Subject>(
-    options: &S::Options,
+    options: &S::LogOptions,
     write: Write,
     folder: &FaultyFolder<MemoryFolder>,
 ) -> (Answer, u64, u64) {
@@ -82,7 +81,7 @@ fn run<S: Subject>(
 
 /// Returns the answer to the failure of each call of a write.
 fn answers<S: Subject>(
-    options: &S::Options,
+    options: &S::LogOptions,
     write: Write,
     lasting: bool,
     failure: Failure,
@@ -126,8 +125,8 @@ fn both_stores_answer_the_same_failures_in_the_same_way() {
 }
 
 /// Fills a disk, frees some of it, and goes on, with the same handle.
-fn fill<S: Subject>(options: &S::Options) {
-    let disk = Disk::new();
+fn fill<S: Subject>(options: &S::LogOptions) {
+    let disk = MemoryFolder::new();
     let store = S::open_in(options, Arc::new(disk.clone())).unwrap();
     let (mut number, mut written) = (0_u32, Vec::new());
     for room in [30_000, 60_000, 90_000] {

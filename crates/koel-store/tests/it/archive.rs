@@ -4,14 +4,13 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use koel_store::content::{Archive, ArchiveError, Chunking, CollectProgress};
-use koel_store::{LogStore, Options};
+use koel_store::{LogOptions, LogStore};
 use testkit::storage::{MemoryFolder, Random};
 
-use crate::room::Disk;
 use crate::trial::{count, report};
 
-pub(crate) fn options() -> Options {
-    Options::default().segment_bytes(1 << 20).background_compaction(false)
+pub(crate) fn options() -> LogOptions {
+    LogOptions::default().segment_bytes(1 << 20).background_compaction(false)
 }
 
 pub(crate) fn archive() -> Archive {
@@ -158,8 +157,8 @@ fn a_collection_drops_exactly_the_chunks_that_no_file_names() {
 #[test]
 fn a_collection_needs_space_for_a_few_segments_only() {
     const SEGMENT: u64 = 1 << 16;
-    let disk = Disk::new();
-    let options = Options::default().segment_bytes(SEGMENT).background_compaction(false);
+    let disk = MemoryFolder::new();
+    let options = LogOptions::default().segment_bytes(SEGMENT).background_compaction(false);
     let archive = Archive::new(options.open_in(Arc::new(disk.clone())).unwrap());
     let bytes = Random::new(5).bytes(2 << 20);
     // The chunks of both files alternate, so that each segment has live records.

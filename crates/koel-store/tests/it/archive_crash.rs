@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use koel_store::Options;
+use koel_store::LogOptions;
 use koel_store::content::{Archive, ArchiveError, Chunking};
 use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder, Random};
 
@@ -18,8 +18,8 @@ const CHUNK: usize = 512;
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-fn options(seed: u64) -> Options {
-    Options::default().segment_bytes(8192).background_compaction(false).seed(seed)
+fn options(seed: u64) -> LogOptions {
+    LogOptions::default().segment_bytes(8192).background_compaction(false).seed(seed)
 }
 
 /// Returns a file; files share most of their chunks.

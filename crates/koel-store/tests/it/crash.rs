@@ -36,7 +36,7 @@ pub(crate) struct Programs {
 
 struct Crashes<S: Subject> {
     seed: u64,
-    options: S::Options,
+    options: S::LogOptions,
     random: Random,
     program: Program,
     /// The calls after which the power fails at the latest.

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use koel_store::{Batch, Durability, Error, LogStore, Options, TornEnd};
+use koel_store::{Batch, Durability, Error, LogOptions, LogStore, TornEnd};
 use testkit::storage::{History, MemoryFolder, Op, Random, State, Write};
 
 use crate::subject::{Subject, Trial};
@@ -28,7 +28,7 @@ pub(crate) trait Damaged: Subject {
     /// The longest value, and the number of operations before the damage.
     const LENGTHS: (usize, usize);
 
-    fn options(seed: u64) -> Self::Options {
+    fn options(seed: u64) -> Self::LogOptions {
         Self::small(seed)
     }
 }
@@ -36,14 +36,14 @@ pub(crate) trait Damaged: Subject {
 impl Damaged for LogStore {
     const LENGTHS: (usize, usize) = (20_000, 400);
 
-    fn options(seed: u64) -> Options {
+    fn options(seed: u64) -> LogOptions {
         options().seed(seed)
     }
 }
 
 /// The files of a store and its contents, all durable.
 pub(crate) struct Victim<S: Subject> {
-    options: S::Options,
+    options: S::LogOptions,
     pub(crate) image: Image,
     /// The files of the same store at an earlier moment.
     pub(crate) earlier: Image,
@@ -76,8 +76,8 @@ enum Outcome {
     Silent(String),
 }
 
-pub(crate) fn options() -> Options {
-    Options::default().segment_bytes(8192).background_compaction(false)
+pub(crate) fn options() -> LogOptions {
+    LogOptions::default().segment_bytes(8192).background_compaction(false)
 }
 
 /// A store of several files, with dead bytes, tombstones, batches and large values; closed, or left
@@ -303,7 +303,7 @@ pub(crate) fn pieces<S: Damaged>(count: u64) {
 /// The probe for which docs/RELIABILITY.md has figures of other engines: 20,000 entries, closed,
 /// one bit flipped, opened, every key read. Half of the bits are drawn from all files, half from a
 /// drawn file.
-pub(crate) fn probe<S: Subject>(options: S::Options, count: u64) {
+pub(crate) fn probe<S: Subject>(options: S::LogOptions, count: u64) {
     let folder = MemoryFolder::new();
     let store = S::open_in(&options, Arc::new(folder.clone())).unwrap();
     let mut random = Random::new(first_seed());
@@ -365,7 +365,7 @@ fn a_piece_of_zeros_or_of_another_offset_is_reported_or_harmless() {
 
 #[test]
 fn a_flipped_bit_among_twenty_thousand_entries_is_reported_or_harmless() {
-    let options = Options::default().segment_bytes(1 << 20).background_compaction(false);
+    let options = LogOptions::default().segment_bytes(1 << 20).background_compaction(false);
     probe::<LogStore>(options.seed(first_seed()), count(60, 2_400));
 }
 

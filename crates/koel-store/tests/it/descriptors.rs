@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use koel_store::files::{File, Folder};
-use koel_store::{CompactionPolicy, Durability, Error, LogStore, LsmOptions, Options};
+use koel_store::{CompactionPolicy, Durability, Error, LogOptions, LogStore, LsmOptions};
 use testkit::storage::MemoryFolder;
 
 const OPEN: usize = 8;
@@ -36,7 +36,7 @@ impl Counting {
     }
 
     fn store(&self) -> LogStore {
-        let options = Options::default().segment_bytes(4096).max_open_files(OPEN).seed(1);
+        let options = LogOptions::default().segment_bytes(4096).max_open_files(OPEN).seed(1);
         options.background_compaction(false).open_in(Arc::new(self.clone())).unwrap()
     }
 }
@@ -48,6 +48,8 @@ impl Drop for Counted {
 }
 
 impl Folder for Counting {
+    testkit::forward!(inner: rename, remove, list, sync, lock);
+
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
         Ok(self.count(self.inner.open(name)?))
     }
@@ -55,48 +57,10 @@ impl Folder for Counting {
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
         Ok(self.count(self.inner.create(name)?))
     }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        self.inner.remove(name)
-    }
-
-    fn list(&self) -> io::Result<Vec<String>> {
-        self.inner.list()
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        Folder::sync(&self.inner)
-    }
-
-    fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {
-        self.inner.lock()
-    }
 }
 
 impl File for Counted {
-    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.inner.read_at(into, offset)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        self.inner.write_at(bytes, offset)
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.inner.len()
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.inner.set_len(len)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.inner.sync()
-    }
+    testkit::forward!(inner: read_at, write_at, len, set_len, sync);
 }
 
 fn value(key: u32, round: u8) -> Vec<u8> {

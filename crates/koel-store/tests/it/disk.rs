@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use koel_store::{Durability, Error, LogStore, Options};
+use koel_store::{Durability, Error, LogOptions, LogStore};
 
 use crate::trial::{count, report, set_read_only};
 
@@ -23,7 +23,7 @@ fn a_folder_has_one_store_at_a_time() {
 fn several_readers_or_one_writer_can_have_a_store_open() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
-    let reader = || Options::default().read_only(true).open(&path);
+    let reader = || LogOptions::default().read_only(true).open(&path);
     assert!(matches!(reader(), Err(Error::NoStore { .. })));
     assert!(!path.exists(), "a read-only store is not created");
     let store = LogStore::open(&path).unwrap();

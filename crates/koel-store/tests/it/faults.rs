@@ -16,7 +16,7 @@ const KEYS: usize = 30;
 /// The programs of a store whose calls fail.
 pub(crate) struct Faults<S: Subject> {
     seed: u64,
-    options: S::Options,
+    options: S::LogOptions,
     longest: usize,
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn every_call<S: Subject>(longest: usize, calls: impl Fn(u64) -> u64)
 
 /// Runs programs with the options of their seeds, and lets a random call of each fail.
 fn random_calls<S: Subject>(
-    (options, longest, programs): (fn(u64) -> S::Options, usize, u64),
+    (options, longest, programs): (fn(u64) -> S::LogOptions, usize, u64),
     fail: impl Fn(&Faults<S>, u64),
 ) {
     for seed in (first_seed()..).take(usize::try_from(programs).unwrap()) {

@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use koel_store::{Batch, Durability, Error, LogStore, Options};
+use koel_store::{Batch, Durability, Error, LogOptions, LogStore};
 use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder, State};
 
-use crate::room::Disk;
 use crate::trial::report;
 
 type FaultyDisk = FaultyFolder<MemoryFolder>;
@@ -37,8 +36,8 @@ const OPERATIONS: [(&str, Operation); 8] = [
     ("compact", |store| store.compact().map(drop)),
 ];
 
-fn options() -> Options {
-    Options::default().seed(1).segment_bytes(4096).background_compaction(false)
+fn options() -> LogOptions {
+    LogOptions::default().seed(1).segment_bytes(4096).background_compaction(false)
 }
 
 fn read(store: &LogStore) -> State {
@@ -137,7 +136,7 @@ fn after_a_failed_call_the_store_has_what_the_answer_says() {
 #[test]
 fn a_full_disk_recovers_by_removing_dead_segments() {
     for was_closed in [false, true] {
-        let disk = Disk::new();
+        let disk = MemoryFolder::new();
         let open = || options().open_in(Arc::new(disk.clone())).unwrap();
         let mut store = open();
         for round in 0..20_u8 {

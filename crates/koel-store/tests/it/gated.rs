@@ -94,6 +94,8 @@ impl fmt::Debug for Gate {
 }
 
 impl Folder for GatedFolder {
+    testkit::forward!(inner: rename, remove, list, sync, lock);
+
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
         let (inner, gate) = (self.inner.open(name)?, self.gate.clone());
         Ok(Arc::new(GatedFile { inner, name: name.to_owned(), gate }))
@@ -104,29 +106,11 @@ impl Folder for GatedFolder {
         let (inner, gate) = (self.inner.create(name)?, self.gate.clone());
         Ok(Arc::new(GatedFile { inner, name: name.to_owned(), gate }))
     }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        self.inner.remove(name)
-    }
-
-    fn list(&self) -> io::Result<Vec<String>> {
-        self.inner.list()
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.inner.sync()
-    }
-
-    fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {
-        self.inner.lock()
-    }
 }
 
 impl File for GatedFile {
+    testkit::forward!(inner: len, set_len, sync);
+
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
         self.gate.pass("read", &self.name);
         self.inner.read_at(into, offset)
@@ -135,17 +119,5 @@ impl File for GatedFile {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         self.gate.pass("write", &self.name);
         self.inner.write_at(bytes, offset)
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.inner.len()
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.inner.set_len(len)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.inner.sync()
     }
 }

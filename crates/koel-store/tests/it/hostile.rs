@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use koel_store::{Durability, Error, LogStore, Options};
+use koel_store::{Durability, Error, LogOptions, LogStore};
 use xxhash_rust::xxh3::xxh3_64;
 
 const LOG: &str = "0000000000000001.log";
@@ -33,7 +33,7 @@ fn store() -> (tempfile::TempDir, PathBuf) {
 }
 
 fn read_only(path: &Path) -> Result<LogStore, Error> {
-    Options::default().read_only(true).open(path)
+    LogOptions::default().read_only(true).open(path)
 }
 
 fn value(store: &LogStore) -> Option<Vec<u8>> {
@@ -98,7 +98,7 @@ fn without_its_lock_file_a_store_still_has_one_writer() {
 fn a_store_whose_folder_was_moved_writes_nothing_into_another() {
     let (_temporary, path) = store();
     let moved = path.with_file_name("moved");
-    let options = || Options::default().segment_bytes(4096).background_compaction(false);
+    let options = || LogOptions::default().segment_bytes(4096).background_compaction(false);
     let old = options().open(&path).unwrap();
     fs::rename(&path, &moved).unwrap();
     let new = options().open(&path).unwrap();

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use koel_store::{DiskFolder, Durability, Error, LogStore, Options};
+use koel_store::{DiskFolder, Durability, Error, LogOptions, LogStore};
 use testkit::storage::{Random, State, Write};
 
 use crate::subject::{Subject, batch_of};
@@ -19,7 +19,7 @@ use crate::trial::{count, first_seed, report};
 
 /// How a store is killed.
 pub(crate) struct Killing<S: Subject> {
-    pub(crate) options: S::Options,
+    pub(crate) options: S::LogOptions,
     /// The test that is the child.
     pub(crate) child: &'static str,
     /// The number of keys, and how many of them a batch sets.
@@ -141,7 +141,7 @@ impl<S: Subject> Killing<S> {
 }
 
 fn log() -> Killing<LogStore> {
-    let options = Options::default().segment_bytes(1 << 16).background_compaction(true);
+    let options = LogOptions::default().segment_bytes(1 << 16).background_compaction(true);
     let options = options.bytes_per_sync(1 << 12);
     Killing { options, child: "kill::child", keys: 50, puts: 4 }
 }

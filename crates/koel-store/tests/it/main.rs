@@ -23,13 +23,11 @@ mod gated;
 #[cfg(unix)]
 mod hostile;
 mod kill;
-mod lies;
 mod lsm;
 #[cfg(unix)]
 mod memory;
 mod model;
 mod regressions;
-mod room;
 mod salvage;
 mod subject;
 mod subjects;
@@ -40,4 +38,7 @@ mod transplant;
 mod tree;
 #[cfg(unix)]
 mod tree_hostile;
+#[cfg(unix)]
+mod tree_restore;
 mod trial;
+mod wrong_results;

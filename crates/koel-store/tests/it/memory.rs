@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use koel_store::content::{Archive, ArchiveError, Chunking};
-use koel_store::{Batch, DiskFolder, Durability, Error, LogStore, Options};
+use koel_store::{Batch, DiskFolder, Durability, Error, LogOptions, LogStore};
 use tempfile::TempDir;
 use testkit::storage::FaultyFolder;
 use xxhash_rust::xxh3::xxh3_64;
@@ -16,7 +16,7 @@ const MIB: usize = 1 << 20;
 
 /// Opens a store. Returns the greatest number of bytes that a read asked for, and the sum of all
 /// reads.
-fn open(path: &Path, options: Options) -> (Result<LogStore, Error>, usize, usize) {
+fn open(path: &Path, options: LogOptions) -> (Result<LogStore, Error>, usize, usize) {
     let folder = FaultyFolder::new(DiskFolder::new(path).unwrap(), None);
     folder.record();
     let store = options.background_compaction(false).open_in(Arc::new(folder.clone()));
@@ -60,7 +60,7 @@ fn sparse_store(segments: u64) -> TempDir {
 #[test]
 fn sparse_segments_and_a_large_number_of_keys_are_refused_without_taking_memory() {
     let folder = sparse_store(100);
-    let (refused, greatest, sum) = open(folder.path(), Options::default());
+    let (refused, greatest, sum) = open(folder.path(), LogOptions::default());
     assert!(matches!(refused, Err(Error::Damaged { offset: 40, .. })), "{refused:?}");
     assert!(greatest <= MIB && sum < 2 * MIB, "{greatest}, {sum} bytes read");
 }
@@ -72,7 +72,7 @@ fn a_sparse_hint_is_ignored_before_it_is_in_memory() {
     let numbers = [SALT, 1, SEGMENT, 5];
     let hint = folder.path().join("0000000000000001.hint");
     write_sparse(&hint, header(b"koelhnt\n", 0, &numbers), 12 << 30);
-    let (refused, greatest, sum) = open(folder.path(), Options::default());
+    let (refused, greatest, sum) = open(folder.path(), LogOptions::default());
     assert!(matches!(refused, Err(Error::Damaged { offset: 40, .. })), "{refused:?}");
     assert!(greatest <= MIB && sum < 8 * MIB, "{greatest}, {sum} bytes read");
 }
@@ -87,7 +87,7 @@ fn a_record_with_a_long_key_is_checked_before_it_is_in_memory() {
     let meta = 1_u64 << 8 | 0x40 | 1;
     std::os::unix::fs::FileExt::write_all_at(&file, &meta.to_le_bytes(), 48).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, &(200_u64 << 20).to_le_bytes(), 56).unwrap();
-    let (refused, greatest, sum) = open(folder.path(), Options::default());
+    let (refused, greatest, sum) = open(folder.path(), LogOptions::default());
     assert!(matches!(refused, Err(Error::Damaged { offset: 40, .. })), "{refused:?}");
     assert!(greatest <= MIB && sum > 200 * MIB, "{greatest}, {sum} bytes read");
 }
@@ -96,7 +96,7 @@ fn a_record_with_a_long_key_is_checked_before_it_is_in_memory() {
 fn a_damaged_record_with_a_long_key_is_an_error_of_its_get_and_takes_no_memory() {
     let temporary = tempfile::tempdir().unwrap();
     let folder = FaultyFolder::new(DiskFolder::new(temporary.path()).unwrap(), None);
-    let store = Options::default().seed(1).open_in(Arc::new(folder.clone())).unwrap();
+    let store = LogOptions::default().seed(1).open_in(Arc::new(folder.clone())).unwrap();
     let key = vec![b'k'; 5 * MIB];
     store.put(&key, b"value", Durability::Synced).unwrap();
     assert_eq!(store.get(&key).unwrap().as_deref(), Some(&b"value"[..]));
@@ -113,16 +113,16 @@ fn a_damaged_record_with_a_long_key_is_an_error_of_its_get_and_takes_no_memory()
 #[test]
 fn more_expected_keys_than_memory_are_an_error() {
     let folder = tempfile::tempdir().unwrap();
-    let (refused, ..) = open(folder.path(), Options::default().expected_keys(u64::MAX));
+    let (refused, ..) = open(folder.path(), LogOptions::default().expected_keys(u64::MAX));
     assert!(matches!(refused, Err(Error::OutOfMemory { .. })), "{refused:?}");
-    assert!(open(folder.path(), Options::default()).0.is_ok());
+    assert!(open(folder.path(), LogOptions::default()).0.is_ok());
 }
 
 /// Room that the manifest asks for is made if the hints have as many records.
 #[test]
 fn the_index_makes_room_for_the_keys_in_hints() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path(), Options::default()).0.unwrap();
+    let store = open(folder.path(), LogOptions::default()).0.unwrap();
     let mut batch = Batch::new();
     for key in 0..1_000_000_u64 {
         batch.put(&key.to_le_bytes(), b"").unwrap();
@@ -130,11 +130,11 @@ fn the_index_makes_room_for_the_keys_in_hints() {
     store.write(&batch, Durability::None).unwrap();
     let grown = store.stats().index_bytes;
     store.close().unwrap();
-    let sized = open(folder.path(), Options::default().expected_keys(1_000_000)).0.unwrap();
+    let sized = open(folder.path(), LogOptions::default().expected_keys(1_000_000)).0.unwrap();
     let bytes = sized.stats().index_bytes;
     sized.close().unwrap();
     assert_ne!(bytes, grown);
-    let reopened = open(folder.path(), Options::default()).0.unwrap();
+    let reopened = open(folder.path(), LogOptions::default()).0.unwrap();
     assert_eq!((reopened.stats().index_bytes, reopened.stats().keys), (bytes, 1_000_000));
 }
 

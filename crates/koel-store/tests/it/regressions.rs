@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use koel_store::{Durability, Error, LogStore, Options};
+use koel_store::{Durability, Error, LogOptions, LogStore};
 use tempfile::TempDir;
 use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder};
 use testkit::stores::{Files, seal};
 
 fn open(folder: impl koel_store::files::Folder + 'static) -> LogStore {
-    let options = Options::default().segment_bytes(8192).background_compaction(false).seed(1);
+    let options = LogOptions::default().segment_bytes(8192).background_compaction(false).seed(1);
     options.open_in(Arc::new(folder)).unwrap()
 }
 
@@ -49,7 +49,7 @@ fn a_store_opens_after_a_crash_of_its_first_opening() {
         for kept in [0, 50, 100] {
             let fault = Fault { at, lasting: true, failure: Failure::Eio };
             let folder = FaultyFolder::new(MemoryFolder::new(), Some(fault));
-            let options = Options::default().background_compaction(false);
+            let options = LogOptions::default().background_compaction(false);
             drop(options.open_in(Arc::new(folder.clone())));
             let store = open(folder.inner().crash_clone(kept, at));
             store.put(b"key", b"value", Durability::Synced).unwrap();
@@ -62,7 +62,7 @@ fn a_store_opens_after_a_crash_of_its_first_opening() {
 #[test]
 fn a_compaction_makes_later_values_durable_before_it_drops_earlier_ones() {
     let disk = MemoryFolder::new();
-    let options = Options::default().segment_bytes(4096).background_compaction(true).seed(1);
+    let options = LogOptions::default().segment_bytes(4096).background_compaction(true).seed(1);
     let store = options.open_in(Arc::new(disk.clone())).unwrap();
     for number in 0..2_000_u64 {
         let key = (number % 20).to_le_bytes();
@@ -92,7 +92,7 @@ fn changed(suffix: &str, fields: &[(usize, u64)]) -> Result<LogStore, Error> {
         file[*at..at + 8].copy_from_slice(&number.to_le_bytes());
     }
     seal(&mut files);
-    let options = Options::default().background_compaction(false);
+    let options = LogOptions::default().background_compaction(false);
     options.open_in(Arc::new(MemoryFolder::with(files)))
 }
 
@@ -181,7 +181,7 @@ fn an_old_manifest_is_refused_and_nothing_is_removed() {
         let (files, mixed) = with_an_older_manifest(closed);
         assert!(files.len() >= 6);
         let folder = MemoryFolder::with(mixed.clone());
-        let options = Options::default().background_compaction(false);
+        let options = LogOptions::default().background_compaction(false);
         let refused = options.open_in(Arc::new(folder.clone()));
         let text = refused.as_ref().map_or_else(ToString::to_string, |_| String::new());
         assert!(!text.is_empty(), "an older manifest was taken for the right one");
@@ -203,7 +203,7 @@ fn an_old_manifest_does_not_turn_damage_into_a_torn_end() {
     first[last] ^= 1;
     mixed.retain(|name, _| !name.ends_with(".hint"));
     let folder = MemoryFolder::with(mixed.clone());
-    let refused = Options::default().open_in(Arc::new(folder.clone()));
+    let refused = LogOptions::default().open_in(Arc::new(folder.clone()));
     assert!(matches!(refused, Err(Error::OldManifest { .. })), "{refused:?}");
     assert!(folder.contents() == mixed, "opening changed or removed a file");
 }
@@ -219,7 +219,7 @@ fn the_first_manifest_of_a_store_is_refused_with_a_later_log() {
     let mut mixed = folder.contents();
     mixed.insert("MANIFEST".to_owned(), older);
     let folder = MemoryFolder::with(mixed.clone());
-    let refused = Options::default().open_in(Arc::new(folder.clone()));
+    let refused = LogOptions::default().open_in(Arc::new(folder.clone()));
     assert!(
         matches!(&refused, Err(Error::OldManifest { file }) if file.ends_with(".log")),
         "{refused:?}"
@@ -231,7 +231,7 @@ fn the_first_manifest_of_a_store_is_refused_with_a_later_log() {
 #[test]
 fn the_manifest_of_another_store_is_refused_and_nothing_is_removed() {
     let of_seed = |seed: u64, folder: &MemoryFolder| {
-        let options = Options::default().segment_bytes(4096).background_compaction(false);
+        let options = LogOptions::default().segment_bytes(4096).background_compaction(false);
         options.seed(seed).open_in(Arc::new(folder.clone())).unwrap()
     };
     let (folder, other) = (MemoryFolder::new(), MemoryFolder::new());
@@ -242,7 +242,7 @@ fn the_manifest_of_another_store_is_refused_and_nothing_is_removed() {
     let mut mixed = folder.contents();
     mixed.extend(other.contents());
     let folder = MemoryFolder::with(mixed.clone());
-    let refused = Options::default().open_in(Arc::new(folder.clone()));
+    let refused = LogOptions::default().open_in(Arc::new(folder.clone()));
     assert!(
         matches!(&refused, Err(Error::OtherStore { file }) if file.ends_with(".log")),
         "{refused:?}"
@@ -335,7 +335,7 @@ fn set(files: &mut Files, name: &str, at: usize, number: u64) {
 }
 
 fn refused(files: Files) -> String {
-    let options = Options::default().background_compaction(false);
+    let options = LogOptions::default().background_compaction(false);
     match options.open_in(Arc::new(MemoryFolder::with(files))) {
         Err(Error::Damaged { file, .. }) => file,
         Err(other) => other.to_string(),
@@ -396,7 +396,7 @@ fn a_segment_of_impossible_length_is_refused_in_a_manifest() {
 /// Returns a store on disk, one file of which was extended to 1 TiB with a hole.
 fn with_a_tebibyte(suffix: &str, closed: bool) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options::default().background_compaction(false);
+    let options = LogOptions::default().background_compaction(false);
     let store = options.open(folder.path()).unwrap();
     (0..20_u8).for_each(|key| store.put(&[key], b"value", Durability::Synced).unwrap());
     let copy = tempfile::tempdir().unwrap();
@@ -418,7 +418,7 @@ fn with_a_tebibyte(suffix: &str, closed: bool) -> TempDir {
 #[cfg(unix)]
 #[test]
 fn files_that_are_too_long_are_refused_or_ignored_before_they_are_read() {
-    let open = |folder: &TempDir| Options::default().open(folder.path());
+    let open = |folder: &TempDir| LogOptions::default().open(folder.path());
     for (suffix, closed) in [("MANIFEST", true), (".log", true), (".log", false)] {
         let refused = open(&with_a_tebibyte(suffix, closed));
         assert!(matches!(refused, Err(Error::Damaged { .. })), "{suffix} {closed}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use koel_store::content::{Archive, Chunking};
-use koel_store::{Durability, Error, LogStore, Options, SalvageReport};
+use koel_store::{Durability, Error, LogOptions, LogSalvageReport, LogStore};
 use testkit::storage::{MemoryFolder, Random, State};
 
 use crate::damage::{Image, Victim, options, victim};
@@ -15,7 +15,7 @@ fn new_store() -> LogStore {
 }
 
 /// Salvages these files, which must not change. Returns the state and the report.
-fn salvage(image: Image) -> (State, SalvageReport) {
+fn salvage(image: Image) -> (State, LogSalvageReport) {
     let (folder, store) = (MemoryFolder::with(image.clone()), new_store());
     let mut seen = (0, 0);
     let salvaged = store.salvage_in(&folder, |read, all| {
@@ -216,7 +216,7 @@ fn a_segment_of_another_store_is_left_out() {
 fn files_of_an_archive_are_salvaged_and_the_damaged_one_is_named() {
     let folder = MemoryFolder::new();
     let store =
-        Options::default().segment_bytes(1 << 20).open_in(Arc::new(folder.clone())).unwrap();
+        LogOptions::default().segment_bytes(1 << 20).open_in(Arc::new(folder.clone())).unwrap();
     let archive = Archive::new(store);
     let mut random = Random::new(first_seed());
     let files: BTreeMap<String, Vec<u8>> =

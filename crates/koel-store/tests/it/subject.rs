@@ -10,22 +10,22 @@ use testkit::storage::{History, Op, Program, State, Write};
 
 /// A store under trial.
 pub(crate) trait Subject: Sized {
-    type Options: Clone;
+    type LogOptions: Clone;
     type Snapshot;
     /// Before the names of its trials in reports.
     const PREFIX: &str;
 
     /// Returns options that reach rare paths, without background threads.
-    fn small(seed: u64) -> Self::Options;
+    fn small(seed: u64) -> Self::LogOptions;
     /// Returns the same with background threads, and without a limit of waiting that a test
     /// reaches.
-    fn threaded(seed: u64) -> Self::Options;
+    fn threaded(seed: u64) -> Self::LogOptions;
     /// Returns options that open a store read-only, though with its threads.
-    fn read_only(options: &Self::Options) -> Self::Options;
+    fn read_only(options: &Self::LogOptions) -> Self::LogOptions;
     /// Returns a program of the operations that it has.
     fn program(seed: u64, keys: usize, longest: usize) -> Program;
 
-    fn open_in(options: &Self::Options, folder: Arc<dyn Folder>) -> Result<Self, Error>;
+    fn open_in(options: &Self::LogOptions, folder: Arc<dyn Folder>) -> Result<Self, Error>;
     fn put(&self, key: &[u8], value: &[u8], durability: Durability) -> Result<(), Error>;
     /// Deletes a key. Returns whether it was there, if the store finds out.
     fn delete(&self, key: &[u8], durability: Durability) -> Result<Option<bool>, Error>;
@@ -72,7 +72,7 @@ pub(crate) struct Trial<S: Subject> {
     pub(crate) in_doubt: bool,
     pub(crate) snapshots: VecDeque<(S::Snapshot, State)>,
     pub(crate) folder: Arc<dyn Folder>,
-    pub(crate) options: S::Options,
+    pub(crate) options: S::LogOptions,
     pub(crate) keys: Vec<Vec<u8>>,
 }
 
@@ -80,7 +80,7 @@ impl<S: Subject> Trial<S> {
     /// Opens a store that must have the state of `history`.
     pub(crate) fn open(
         folder: Arc<dyn Folder>,
-        options: &S::Options,
+        options: &S::LogOptions,
         program: &Program,
         history: History,
     ) -> Result<Self, Error> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use koel_store::files::Folder;
 use koel_store::{
-    Batch, CompactionPolicy, Compression, Damage, Durability, Error, LogStore, LsmOptions,
-    LsmStore, Options, Snapshot, TornEnd,
+    Batch, CompactionPolicy, Compression, Damage, Durability, Error, LogOptions, LogStore,
+    LsmOptions, LsmStore, Snapshot, TornEnd,
 };
 use testkit::storage::{Op, Program, Random, State};
 
@@ -18,7 +18,7 @@ use crate::trial::iterate;
 /// The methods that both stores have under these names.
 macro_rules! same_methods {
     () => {
-        fn open_in(options: &Self::Options, folder: Arc<dyn Folder>) -> Result<Self, Error> {
+        fn open_in(options: &Self::LogOptions, folder: Arc<dyn Folder>) -> Result<Self, Error> {
             options.clone().open_in(folder)
         }
 
@@ -61,27 +61,27 @@ macro_rules! same_methods {
 }
 
 impl Subject for LogStore {
-    type Options = Options;
+    type LogOptions = LogOptions;
     type Snapshot = ();
     const PREFIX: &str = "";
 
     same_methods!();
 
     /// Small segments, few open files, and an index that grows early, late or never.
-    fn small(seed: u64) -> Options {
+    fn small(seed: u64) -> LogOptions {
         let mut random = Random::new(seed);
         let segment = [4096, 8192, 20_000, 65_536][random.below(4)];
         let open_files = [1, 2, 5, 128][random.below(4)];
         let keys = [0, 100, 10_000][random.below(3)];
-        let options = Options::default().seed(seed).segment_bytes(segment).expected_keys(keys);
+        let options = LogOptions::default().seed(seed).segment_bytes(segment).expected_keys(keys);
         options.max_open_files(open_files).background_compaction(false)
     }
 
-    fn threaded(seed: u64) -> Options {
+    fn threaded(seed: u64) -> LogOptions {
         Self::small(seed).background_compaction(true).bytes_per_sync(1024)
     }
 
-    fn read_only(options: &Options) -> Options {
+    fn read_only(options: &LogOptions) -> LogOptions {
         options.clone().background_compaction(true).read_only(true)
     }
 
@@ -142,7 +142,7 @@ impl Subject for LogStore {
 const SMALL_MEMTABLES: [u64; 3] = [4 << 10, 16 << 10, 60 << 10];
 
 impl Subject for LsmStore {
-    type Options = LsmOptions;
+    type LogOptions = LsmOptions;
     type Snapshot = Snapshot;
     const PREFIX: &str = "ordered ";
 

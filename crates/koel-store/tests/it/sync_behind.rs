@@ -6,14 +6,14 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use koel_store::files::Folder;
-use koel_store::{Durability, Error, LogStore, Options};
+use koel_store::{Durability, Error, LogOptions, LogStore};
 use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder};
 
 const BEHIND: u64 = 1 << 16;
 
 /// Returns a store of one segment with this many bytes of values.
 fn filled(folder: impl Folder + 'static, values: u64) -> LogStore {
-    let options = Options::default().segment_bytes(1 << 20).bytes_per_sync(BEHIND).seed(1);
+    let options = LogOptions::default().segment_bytes(1 << 20).bytes_per_sync(BEHIND).seed(1);
     let store = options.background_compaction(false).open_in(Arc::new(folder)).unwrap();
     for number in 0..values / 1024 {
         store.put(&number.to_le_bytes(), &[1; 1024], Durability::None).unwrap();

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use koel_store::{Batch, Durability, LogStore, Options};
+use koel_store::{Batch, Durability, LogOptions, LogStore};
 use testkit::storage::{MemoryFolder, Random, State};
 use testkit::threads::SetOnDrop;
 
@@ -35,8 +35,8 @@ fn key(thread: usize, slot: u64) -> Vec<u8> {
     [(thread as u64).to_le_bytes(), slot.to_le_bytes()].concat()
 }
 
-fn options() -> Options {
-    Options::default().segment_bytes(8192).background_compaction(true).bytes_per_sync(1024)
+fn options() -> LogOptions {
+    LogOptions::default().segment_bytes(8192).background_compaction(true).bytes_per_sync(1024)
 }
 
 fn write(store: &LogStore, progress: &Progress, thread: usize) {

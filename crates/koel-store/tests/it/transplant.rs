@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use koel_store::{Durability, Options};
+use koel_store::{Durability, LogOptions};
 use testkit::storage::{MemoryFolder, Random, State};
 
 use crate::trial::{count, first_seed, iterate, report};
@@ -18,8 +18,8 @@ const KEYS: usize = 500;
 
 type Image = std::collections::BTreeMap<String, Vec<u8>>;
 
-fn options() -> Options {
-    Options::default().segment_bytes(8192).background_compaction(false).seed(first_seed())
+fn options() -> LogOptions {
+    LogOptions::default().segment_bytes(8192).background_compaction(false).seed(first_seed())
 }
 
 fn key(number: usize) -> Vec<u8> {

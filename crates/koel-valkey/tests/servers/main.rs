@@ -8,8 +8,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue should stop")]
 
-mod citizen;
 mod cluster;
+mod conventions;
 mod faults;
 mod limits;
 mod paused;

@@ -3,6 +3,7 @@
 use super::ExpiringFilter;
 use crate::Key;
 use crate::error::{FullError, InsertError, JumpError};
+use crate::state::expire::{KEEPS, RENEWS};
 
 impl ExpiringFilter {
     /// Adds `key`, or renews it: it is in for a window from the present step on. True if it was not
@@ -18,7 +19,7 @@ impl ExpiringFilter {
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, FullError> {
         let address = self.body.address(key);
-        self.body.insert_stamped::<false>(address, 0)
+        self.body.insert_stamped::<RENEWS>(address, 0)
     }
 
     /// Adds `key` unless it came within the window, and says whether it was added. A key that is in
@@ -29,7 +30,7 @@ impl ExpiringFilter {
     #[inline]
     pub fn insert_unique<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, FullError> {
         let address = self.body.address(key);
-        self.body.insert_stamped::<true>(address, 0)
+        self.body.insert_stamped::<KEEPS>(address, 0)
     }
 
     /// Adds `key` for at least `ttl` ticks, and less than two steps more. A key that is in for
@@ -71,7 +72,7 @@ impl ExpiringFilter {
     /// # Panics
     /// If the slices differ in length.
     pub fn insert_many<K: Key>(&mut self, keys: &[K], added: &mut [bool]) -> Result<(), FullError> {
-        self.insert_each::<false, K>(keys, added)
+        self.insert_each::<RENEWS, K>(keys, added)
     }
 
     /// [`insert_unique`](Self::insert_unique) for each of `keys`, in order. Writes to `added[i]`
@@ -87,7 +88,7 @@ impl ExpiringFilter {
         keys: &[K],
         added: &mut [bool],
     ) -> Result<(), FullError> {
-        self.insert_each::<true, K>(keys, added)
+        self.insert_each::<KEEPS, K>(keys, added)
     }
 
     fn insert_each<const KEEPS: bool, K: Key>(
@@ -165,7 +166,7 @@ impl ExpiringFilter {
     /// what is inlined there.
     #[inline(never)]
     fn insert_aged(&mut self, address: u64, age: u64) -> Result<bool, FullError> {
-        self.body.insert_stamped::<false>(address, age)
+        self.body.insert_stamped::<RENEWS>(address, age)
     }
 
     /// [`len`](Self::len), at tick `now` instead of the present step: the same as in a copy that

@@ -19,6 +19,7 @@ use crate::mem::buffer::Buffer;
 use crate::state::State;
 use crate::state::counters::{Counters, ReadCounters};
 use crate::state::exact::ReadExact;
+use crate::state::insert::COPIES;
 use crate::state::store::Store;
 use crate::table::Table;
 use crate::table::blocks::{Hashed, Hashes};
@@ -46,7 +47,7 @@ impl Builder<CuckooFilter> {
             filter.clear();
         }
         if filter.is_empty() {
-            filter.body.insert_each::<false>(hashes, &mut [])?;
+            filter.body.insert_each::<COPIES>(hashes, &mut [])?;
         }
         Ok(filter)
     }

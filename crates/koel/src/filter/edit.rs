@@ -1,6 +1,7 @@
 //! Changing a filter: inserts and removals, of single keys and of many.
 
 use crate::error::FullError;
+use crate::state::insert::{COPIES, UNIQUE};
 use crate::{CuckooFilter, Key};
 
 impl CuckooFilter {
@@ -21,7 +22,7 @@ impl CuckooFilter {
     /// * where the system has no memory for more buckets.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), FullError> {
-        self.body.insert::<false>(self.body.address(key)).map(|_| ())
+        self.body.insert::<COPIES>(self.body.address(key)).map(|_| ())
     }
 
     /// Adds `key` unless [`contains`](Self::contains) is true for it. Returns whether it was added.
@@ -33,7 +34,7 @@ impl CuckooFilter {
     /// As [`insert`](Self::insert).
     #[inline]
     pub fn insert_unique<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, FullError> {
-        self.body.insert::<true>(self.body.address(key))
+        self.body.insert::<UNIQUE>(self.body.address(key))
     }
 
     /// Removes one copy of `key`. Returns false, and changes nothing, if no entry matches it. O(log
@@ -100,7 +101,7 @@ impl CuckooFilter {
     /// [`FullError`] at the first key that finds no room. Those before it are in:
     /// [`len`](Self::len) says how many.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<(), FullError> {
-        self.body.insert_each::<false>(self.body.hashed(keys), &mut [])
+        self.body.insert_each::<COPIES>(self.body.hashed(keys), &mut [])
     }
 
     /// [`insert_unique`](Self::insert_unique) for each of `keys`, in order. Writes to `added[i]`
@@ -119,7 +120,7 @@ impl CuckooFilter {
     ) -> Result<(), FullError> {
         assert_eq!(keys.len(), added.len(), "one answer for each key");
         added.fill(false);
-        self.body.insert_each::<true>(self.body.hashed(keys), added)
+        self.body.insert_each::<UNIQUE>(self.body.hashed(keys), added)
     }
 
     /// [`remove`](Self::remove) for each of `keys`, in order. Writes to `removed[i]` whether a copy

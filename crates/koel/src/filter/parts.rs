@@ -12,6 +12,7 @@ use crate::CuckooFilter;
 use crate::mem::buffer::Buffer;
 use crate::mem::prefetch::prefetch_many;
 use crate::mem::vector::{BLOCK, InstructionSet};
+use crate::state::insert::COPIES;
 use crate::table::blocks::Hashes;
 
 /// The addresses of some keys by segment, without the bits that name the segment. Each segment has
@@ -82,8 +83,8 @@ impl Parts {
     pub(super) fn insert_into(&self, filter: &mut CuckooFilter, segment: usize) -> Option<()> {
         let Segment { len, beyond } = &self.segments[segment];
         let stored = &self.bytes.as_ref().as_chunks().0[segment * self.room..][..*len];
-        filter.body.insert_each::<false>(stored, &mut []).ok()?;
-        filter.body.insert_each::<false>(&**beyond, &mut []).ok()
+        filter.body.insert_each::<COPIES>(stored, &mut []).ok()?;
+        filter.body.insert_each::<COPIES>(&**beyond, &mut []).ok()
     }
 }
 

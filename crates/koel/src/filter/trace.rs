@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use crate::error::FullError;
 use crate::packing::SLOTS;
 use crate::state::TraceLocation;
+use crate::state::insert::COPIES;
 use crate::table::trace::TraceStep;
 use crate::{CuckooFilter, Key};
 
@@ -38,7 +39,7 @@ impl CuckooFilter {
         key: &K,
     ) -> (Result<(), FullError>, Vec<TraceStep>) {
         let address = self.body.address(key);
-        self.body.traced(|body| body.insert::<false>(address).map(|_| ()))
+        self.body.traced(|body| body.insert::<COPIES>(address).map(|_| ()))
     }
 
     /// [`remove`](Self::remove), with its steps. There are none if no entry matches the key.

@@ -82,7 +82,7 @@ pub(crate) enum Taken {
     /// There are others.
     Copy,
     /// There was none.
-    Nothing,
+    Absent,
 }
 
 /// The operations on buckets of one packing, which lie in `bytes`, each from a `start` on.
@@ -229,7 +229,7 @@ pub(crate) trait Packing {
             self.replace(bytes, starts[1], old, new);
         }
         match copies {
-            0 => Taken::Nothing,
+            0 => Taken::Absent,
             1 => Taken::Last,
             _ => Taken::Copy,
         }

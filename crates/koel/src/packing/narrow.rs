@@ -20,6 +20,11 @@ use super::swar::Lanes;
 use super::{Matching, Packing, Put, Taken, once};
 use crate::mem::vector::BLOCK;
 
+/// Code for one key at a time, which may branch.
+const BRANCHING: bool = false;
+/// Arithmetic alone, for vector code.
+const IN_VECTOR: bool = true;
+
 /// The packing of buckets of at most 64 bits.
 pub(crate) trait Narrow {
     /// How slots lie in a bucket.
@@ -110,7 +115,7 @@ pub(crate) trait Narrow {
     #[inline(always)]
     fn word_with(&self, word: u64, old: u64, new: u64) -> Option<u64> {
         let equal = self.lanes().holding::<Self::Coding>(self.open(word), old);
-        (equal != 0).then(|| self.change::<false>(self.open(word), equal, entry(old), new))
+        (equal != 0).then(|| self.change::<BRANCHING>(self.open(word), equal, entry(old), new))
     }
 
     /// How many lanes of a pair hold `slot`. `same` says that both words are of one bucket.
@@ -142,7 +147,7 @@ pub(crate) trait Narrow {
         if room == 0 {
             return Err(Put::Full);
         }
-        Ok((chosen, self.change::<false>(self.open(word), room, None, slot)))
+        Ok((chosen, self.change::<BRANCHING>(self.open(word), room, None, slot)))
     }
 
     /// Replaces a copy of `old` in a pair by `new`. Returns which word changes, its changed bits,
@@ -161,7 +166,8 @@ pub(crate) trait Narrow {
         if tops == 0 {
             return None;
         }
-        let change = self.change::<false>((word, either(chosen, nibbles)), tops, Some(old), new);
+        let change =
+            self.change::<BRANCHING>((word, either(chosen, nibbles)), tops, Some(old), new);
         let [home, other] = once(equal, same);
         let copies = home | other >> 1;
         Some((chosen, change, if copies == lowest(copies) { Taken::Last } else { Taken::Copy }))
@@ -178,7 +184,7 @@ pub(crate) trait Narrow {
         let empty = words.map(|word| lanes.zero(word.0));
         let chosen = mask(self.is_emptier(empty[1], empty[0]));
         let room = by_mask(chosen, empty);
-        let change = self.change::<true>(opened_by_mask(chosen, words), room, None, slot);
+        let change = self.change::<IN_VECTOR>(opened_by_mask(chosen, words), room, None, slot);
         (chosen, change & mask(one | other == 0) & mask(room != 0))
     }
 
@@ -191,7 +197,7 @@ pub(crate) trait Narrow {
         let top = equal[0] | equal[1];
         let more = (equal[0] & equal[1]) | (top & top.wrapping_sub(1));
         let chosen = mask(equal[0] == 0);
-        let change = self.change::<true>(opened_by_mask(chosen, words), top, Some(slot), 0);
+        let change = self.change::<IN_VECTOR>(opened_by_mask(chosen, words), top, Some(slot), 0);
         (chosen, change & mask(more == 0) & mask(top != 0))
     }
 }

@@ -206,7 +206,7 @@ fn check_pair(packing: &impl Packing, fresh: &impl Fn() -> Pair, slots: [u64; SL
         assert_eq!(Some(alone.sorted(0)), replaced(slots, 0, probe), "{layout}");
         assert!(apart.is_intact() && alone.is_intact());
     }
-    let taken = [Taken::Nothing, Taken::Last].get(usize::try_from(copies).unwrap()).copied();
+    let taken = [Taken::Absent, Taken::Last].get(usize::try_from(copies).unwrap()).copied();
     for starts in [starts, [starts[1], starts[0]], [starts[0]; 2]] {
         let mut pair = fresh();
         let exchanged = packing.exchange(&mut pair.bytes, starts, probe, 0);

@@ -14,6 +14,7 @@ use crate::mem::buffer::Buffer;
 use crate::mem::vector::BLOCK;
 use crate::state::counters::{Counters, ReadCounters};
 use crate::state::exact::{MOST, ReadExact};
+use crate::state::insert::COPIES;
 use crate::table::blocks::{Hashes, Until, address_of, each_address};
 #[cfg(feature = "trace")]
 use crate::table::trace::note;
@@ -41,7 +42,7 @@ impl Body<Buffer, Counters> {
     fn insert_settled<const UNIQUE: bool>(&mut self, address: u64) -> Result<bool, FullError> {
         let added = match self.state.exact.copies(address) {
             None => changing!(self, writer => writer.insert::<UNIQUE>(address)),
-            Some(0) => changing!(self, writer => writer.insert::<false>(address)),
+            Some(0) => changing!(self, writer => writer.insert::<COPIES>(address)),
             Some(_) if UNIQUE => return Ok(false),
             Some(_) => return self.stash(address, 1).map(|()| true),
         };
@@ -64,7 +65,7 @@ impl Body<Buffer, Counters> {
             return Err(full);
         }
         if self.grows_instead(full) && self.state.must_grow(self.slots()) {
-            match self.start_to_grow()?.insert::<false>(address) {
+            match self.start_to_grow()?.insert::<COPIES>(address) {
                 Err(FullError::Slots { .. }) => {}
                 added => return added.map(|_| ()),
             }

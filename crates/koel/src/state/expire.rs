@@ -28,6 +28,11 @@ use crate::table::blocks::{Hashes, each_candidate};
 use crate::table::search::Search;
 use crate::table::{Addressing, Cuckoo, CuckooMut, LocationOf, Match, Put, grows};
 
+/// An insert of a live key gives it the time of the insert.
+pub(crate) const RENEWS: bool = false;
+/// A live key keeps its time.
+pub(crate) const KEEPS: bool = true;
+
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// The clock.
     ///

@@ -11,6 +11,11 @@ use crate::table::search::Spares;
 use crate::table::trace::note;
 use crate::table::{Addressing, CuckooMut, LocationOf, Put, Taken, grows};
 
+/// An insert adds a copy of a key.
+pub(crate) const COPIES: bool = false;
+/// An insert adds a key only if no entry matches it.
+pub(crate) const UNIQUE: bool = true;
+
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Adds a copy of a key; where `UNIQUE`, unless an entry matches it. True if it was added.
     #[inline]
@@ -138,7 +143,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     #[inline(always)]
     fn note_removed(mut self, taken: Option<Taken>) -> bool {
         match taken {
-            Some(Taken::Nothing) => return false,
+            Some(Taken::Absent) => return false,
             Some(taken) => self.note_gone(C::COUNTS && taken == Taken::Copy),
             // A counted copy.
             None => {}

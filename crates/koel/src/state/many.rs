@@ -13,8 +13,14 @@ use crate::mem::prefetch::prefetch;
 use crate::mem::vector::BLOCK;
 use crate::state::counters::{ReadCounters, WriteCounters};
 use crate::table::blocks::{Blocks, Hashes};
-use crate::table::{Addressing, BlockEdits, Buckets, Cuckoo, CuckooMut, LocationOf, grows};
+use crate::table::{
+    Addressing, BlockEdits, Buckets, Cuckoo, CuckooMut, LocationOf, PUTS, TAKES, grows,
+};
 
+/// Each key gets an entry.
+const NEW: bool = true;
+/// A key may have an entry, or get none.
+const ANY: bool = false;
 /// A growing table grows ahead of a batch of at least this many keys. With fewer keys there is
 /// little to gain, and the bytes should not depend on how a stream is cut into slices.
 const MANY: usize = 4096;
@@ -53,7 +59,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         first: usize,
         mut work: impl FnMut(Writer<'_, T, C>, usize, u64) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.each_key::<false, E>(hashes, first, |writer, key, locations, i| {
+        self.each_key::<ANY, E>(hashes, first, |writer, key, locations, i| {
             work(writer, key, locations.address(i))
         })
     }
@@ -136,8 +142,8 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     ) -> Result<(), FullError> {
         let len = hashes.len();
         let is_countable = self.state.len.checked_add(len as u64).is_some();
-        if is_countable && self.table.table().plans_edits::<false>() {
-            return self.each_planned::<false, _, _>(hashes, first, |writer, keys, next| {
+        if is_countable && self.table.table().plans_edits::<PUTS>() {
+            return self.each_planned::<PUTS, _, _>(hashes, first, |writer, keys, next| {
                 let key = keys.end;
                 note(keys, true);
                 if let Some(location) = next {
@@ -148,7 +154,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         }
         let grows_ahead = grows::<T>() && !UNIQUE && len >= MANY;
         let mut ahead = if grows_ahead { first } else { len };
-        self.each_key::<true, _>(hashes, first, |mut writer, key, locations, i| {
+        self.each_key::<NEW, _>(hashes, first, |mut writer, key, locations, i| {
             if key == ahead {
                 ahead += writer.make_way(len - key);
             }
@@ -161,8 +167,8 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Takes out the keys from number `first` on, and writes to `removed` whether each was taken
     /// out.
     pub(crate) fn remove_each(self, hashes: impl Hashes, first: usize, removed: &mut [bool]) {
-        let Ok(()) = if self.table.table().plans_edits::<true>() {
-            self.each_planned::<true, _, _>(hashes, first, |writer, keys, next| {
+        let Ok(()) = if self.table.table().plans_edits::<TAKES>() {
+            self.each_planned::<TAKES, _, _>(hashes, first, |writer, keys, next| {
                 let key = keys.end;
                 removed[keys].fill(true);
                 if let Some(location) = next {
@@ -171,7 +177,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
                 Ok::<(), Infallible>(())
             })
         } else {
-            self.each_key::<false, _>(hashes, first, |writer, key, locations, i| {
+            self.each_key::<ANY, _>(hashes, first, |writer, key, locations, i| {
                 let location = writer.locate(locations, i);
                 removed[key] = writer.remove_at(location, 0);
                 Ok(())
@@ -189,7 +195,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         if values.len() >= MANY {
             self.keep_load(values.len() as u64);
         }
-        self.each_key::<true, _>(hashes, 0, |writer, key, locations, i| {
+        self.each_key::<NEW, _>(hashes, 0, |writer, key, locations, i| {
             prefetch(values, key + VALUES_AHEAD);
             let location = writer.locate(locations, i);
             writer.insert_pair_at(location, values[key])
@@ -204,7 +210,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         replaced: &mut [bool],
     ) {
         let largest = self.layout().largest_value();
-        let Ok(()) = self.each_key::<false, _>(hashes, 0, |writer, key, locations, i| {
+        let Ok(()) = self.each_key::<ANY, _>(hashes, 0, |writer, key, locations, i| {
             prefetch(changes, key + VALUES_AHEAD);
             let location = writer.locate(locations, i);
             let (old, new) = changes[key];

@@ -18,6 +18,7 @@ use crate::error::FullError;
 use crate::mem::buffer::Buffer;
 use crate::mem::vector::{BLOCK, InstructionSet};
 use crate::state::counters::{Counters, ReadCounters};
+use crate::state::insert::UNIQUE;
 use crate::table::blocks::Hashes;
 
 /// Keys that are divided at once: several for each cache line of some segments.
@@ -76,7 +77,7 @@ impl Body<Buffer, Counters> {
                     added[number as usize] |= is_new;
                 }
             };
-            changing!(self, writer => writer.insert_each::<true>(addresses, 0, note))?;
+            changing!(self, writer => writer.insert_each::<UNIQUE>(addresses, 0, note))?;
         }
         Ok(())
     }
@@ -194,13 +195,13 @@ mod tests {
         filter.body.state.profile.counter_limit = 0;
         let addresses: Vec<u64> = hashes(3, 3000).map(|hash| hash >> 2).collect();
         let mut added = vec![false; 3000];
-        assert!(filter.body.insert_each::<true>(&addresses[..], &mut added).is_err());
+        assert!(filter.body.insert_each::<UNIQUE>(&addresses[..], &mut added).is_err());
         let count = added.iter().filter(|&&is_new| is_new).count();
         assert_eq!(count as u64, filter.len());
         assert!(count > 1000);
         let first = added.iter().rposition(|&is_new| is_new).unwrap();
         for &address in &addresses[..first] {
-            assert!(!filter.body.insert::<true>(address).unwrap_or(false));
+            assert!(!filter.body.insert::<UNIQUE>(address).unwrap_or(false));
         }
     }
 }

@@ -22,6 +22,11 @@ use crate::mem::unchecked::Reader;
 use crate::mem::vector::{BLOCK, Column, InstructionSet};
 use crate::packing::{AnyPacking, Narrow, Packing, is_near};
 
+/// Edits that put entries in.
+pub(crate) const PUTS: bool = false;
+/// Edits that take entries out.
+pub(crate) const TAKES: bool = true;
+
 /// The planned edits of a block. Where `TAKES`, an entry that is in one of its buckets once is
 /// taken out. Otherwise a new entry is put in, if there is room for it.
 #[repr(align(64))]
@@ -198,9 +203,9 @@ mod tests {
     fn planned_inserts_make_the_bytes_of_single_inserts() {
         each_set(|set| {
             for mut table in tables() {
-                assert!(table.plans_edits::<false>());
+                assert!(table.plans_edits::<PUTS>());
                 let mut one_by_one = table.to_owned_table(false).unwrap();
-                let mut edits = BlockEdits::<false>::new();
+                let mut edits = BlockEdits::<PUTS>::new();
                 let (mut planned, mut alone, mut refused) = (0, 0, 0);
                 in_blocks(&mut table, set, 40, |table, locations| {
                     table.plan_edits(locations, locations, &mut edits);
@@ -230,7 +235,7 @@ mod tests {
         each_set(|set| {
             // The lanes of the last table do not show the core of a fingerprint.
             for mut table in tables().chain([table(Codec::SemiSorted, 9, 600)]) {
-                assert!(table.plans_edits::<true>());
+                assert!(table.plans_edits::<TAKES>());
                 in_blocks(&mut table, set, 20, |table, locations| {
                     for i in 0..BLOCK {
                         for copy in 0..[1, 0, 2][i % 3] {
@@ -241,7 +246,7 @@ mod tests {
                     }
                 });
                 let mut one_by_one = table.to_owned_table(false).unwrap();
-                let mut edits = BlockEdits::<true>::new();
+                let mut edits = BlockEdits::<TAKES>::new();
                 let (mut planned, mut copies, mut absent) = (0, 0, 0);
                 in_blocks(&mut table, set, 20, |table, locations| {
                     table.plan_edits(locations, locations, &mut edits);
@@ -254,7 +259,7 @@ mod tests {
                         } else {
                             assert_eq!(table.pair_at(locations.bits(i)).take(slot), taken);
                             copies += u32::from(taken == Taken::Copy);
-                            absent += u32::from(taken == Taken::Nothing);
+                            absent += u32::from(taken == Taken::Absent);
                         }
                     }
                     assert!(table.bytes() == one_by_one.bytes(), "{set:?}");
@@ -273,8 +278,8 @@ mod tests {
             (Codec::SemiSorted, 9, true),
         ] {
             let table = table(codec, width, 10);
-            assert!(!table.plans_edits::<false>(), "{codec:?}, {width}");
-            assert_eq!(table.plans_edits::<true>(), takes, "{codec:?}, {width}");
+            assert!(!table.plans_edits::<PUTS>(), "{codec:?}, {width}");
+            assert_eq!(table.plans_edits::<TAKES>(), takes, "{codec:?}, {width}");
         }
     }
 }

@@ -225,7 +225,7 @@ impl CuckooMut for Table<Buffer> {
             return None;
         }
         if value > self.layout.largest_value() {
-            return Some(Taken::Nothing);
+            return Some(Taken::Absent);
         }
         let slot = self.layout.slot(location.fingerprint, value);
         let pair = location.buckets();
@@ -235,6 +235,6 @@ impl CuckooMut for Table<Buffer> {
     #[inline(always)]
     fn revalue(&mut self, location: &Location, old: u64, new: u64) -> bool {
         let [old, new] = [old, new].map(|value| self.layout.slot(location.fingerprint, value));
-        self.pair_mut(location.buckets()).exchange(old, new) != Taken::Nothing
+        self.pair_mut(location.buckets()).exchange(old, new) != Taken::Absent
     }
 }

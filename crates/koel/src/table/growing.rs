@@ -303,7 +303,7 @@ impl CuckooMut for Growing<Buffer> {
         is_counted: impl FnOnce(u64) -> bool,
     ) -> Option<Taken> {
         let Some((longest, matches)) = self.longest_with(location, value) else {
-            return Some(Taken::Nothing);
+            return Some(Taken::Absent);
         };
         if is_counted(self.name(&longest)) {
             return None;

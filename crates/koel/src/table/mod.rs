@@ -46,7 +46,7 @@ mod widening;
 pub(crate) use crate::packing::{Candidates, Put, Taken, Words};
 pub(crate) use addressing::{Addressing, Match, Prefix};
 pub(crate) use cuckoo::{Cuckoo, CuckooMut, EntryTest, LocationOf, Step, grows};
-pub(crate) use edits::BlockEdits;
+pub(crate) use edits::{BlockEdits, PUTS, TAKES};
 pub(crate) use growing::Growing;
 pub(crate) use linear_hashing::{GrowingLocation, LinearHashing};
 #[cfg(test)]

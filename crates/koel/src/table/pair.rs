@@ -118,7 +118,7 @@ impl BucketPairMut<'_> {
                 self.flip(packing, chosen, change);
                 taken
             }
-            None => Taken::Nothing,
+            None => Taken::Absent,
         }
     }
 
@@ -226,7 +226,7 @@ mod tests {
             let copies = self.copies(location, old);
             let first = self.holding(location, old).into_iter().find(|&(_, held)| held > 0);
             first.into_iter().for_each(|(bucket, _)| self.write(bucket, old, new));
-            [Taken::Nothing, Taken::Last].get(copies).copied().unwrap_or(Taken::Copy)
+            [Taken::Absent, Taken::Last].get(copies).copied().unwrap_or(Taken::Copy)
         }
 
         fn write(&mut self, bucket: usize, old: u64, new: u64) {
@@ -270,7 +270,7 @@ mod tests {
                     _ => {
                         let taken = pair.take(slot);
                         assert_eq!(taken, model.exchange(&location, slot, 0), "{layout}");
-                        4 + usize::from(taken == Taken::Nothing)
+                        4 + usize::from(taken == Taken::Absent)
                     }
                 };
                 seen[kind] += 1;

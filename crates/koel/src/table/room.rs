@@ -40,7 +40,7 @@ impl<A: Addressing> Table<Buffer, A> {
         pinned: Option<&EntryTest<'_>>,
     ) -> Option<EvictionPath> {
         with_packing!(&self.packing, packing => {
-            Packed { table: self, packing, pinned, dead: NoneDie }.path(search, location, spares)
+            Packed { table: self, packing, pinned, dead: NoneDead }.path(search, location, spares)
         })
     }
 
@@ -99,7 +99,7 @@ impl<A: Addressing> Table<Buffer, A> {
         pinned: Option<&EntryTest<'_>>,
     ) -> Neighbours {
         with_packing!(&self.packing, packing => {
-            Packed { table: self, packing, pinned, dead: NoneDie }.neighbours(base, bucket)
+            Packed { table: self, packing, pinned, dead: NoneDead }.neighbours(base, bucket)
         })
     }
 
@@ -160,9 +160,9 @@ pub(crate) trait Dead: Copy {
 
 /// No entry is ever dead.
 #[derive(Clone, Copy)]
-struct NoneDie;
+struct NoneDead;
 
-impl Dead for NoneDie {
+impl Dead for NoneDead {
     const ANY: bool = false;
 
     fn in_bucket(&self, _: u64) -> impl Fn(u64) -> bool {

@@ -1,11 +1,11 @@
 //! Growing filters: no key is ever lost, the false-positive rate and the load factor hold at every
 //! size, and removed keys are gone.
 
+mod batches;
 mod files;
 mod leftovers;
 mod merge;
-
-use std::collections::BTreeMap;
+mod model;
 
 use koel::{BuildError, Builder, Codec, CuckooFilter, Merge, Prefer};
 use testkit::keys::{self, all_at, at, splitmix64};
@@ -232,80 +232,6 @@ fn removed_keys_no_longer_count_as_distinct() {
     }
 }
 
-/// A filter and its exact multiset, over few keys with many collisions.
-struct Pair {
-    filter: CuckooFilter,
-    held: BTreeMap<u64, u64>,
-}
-
-impl Pair {
-    fn check(&self) {
-        assert_eq!(self.filter.len(), self.held.values().sum::<u64>());
-        for (&hash, &count) in &self.held {
-            assert!(self.filter.count(&at(hash)) >= count, "{:?}: {hash:x}", self.filter);
-            assert!(count == 0 || self.filter.contains(&at(hash)));
-        }
-        self.filter.verify().unwrap();
-        let bytes = self.filter.to_bytes();
-        assert!(CuckooFilter::from_bytes(&bytes).unwrap() == self.filter);
-        assert!(testkit::audit::audit(&bytes) == Ok(()), "{:?}", testkit::audit::audit(&bytes));
-    }
-
-    fn step(&mut self, draw: u64) {
-        // Most keys rarely, some often, one all the time.
-        let key = match draw % 8 {
-            0 => 0,
-            1..3 => draw >> 8 & 63,
-            _ => draw >> 8 & 0x7fff,
-        };
-        let hash = splitmix64(key);
-        let count = self.held.entry(hash).or_default();
-        match draw >> 40 & 7 {
-            0 | 1 if *count > 0 => {
-                assert!(self.filter.remove(&at(hash)));
-                *count -= 1;
-            }
-            2 if *count > 0 => assert!(!self.filter.insert_unique(&at(hash)).unwrap()),
-            _ => {
-                self.filter.insert(&at(hash)).unwrap();
-                *count += 1;
-            }
-        }
-    }
-
-    /// Removes everything again, in random order.
-    fn drain(&mut self) {
-        for (&hash, count) in self.held.iter_mut().rev() {
-            for _ in 0..*count {
-                assert!(self.filter.remove(&at(hash)), "{:?}", self.filter);
-            }
-            *count = 0;
-        }
-        self.check();
-    }
-}
-
-#[test]
-fn a_growing_filter_equals_its_multiset() {
-    for rate in [0.05, 0.002] {
-        let whole = builders(30_000, rate).map(|builder| builder.build().unwrap());
-        let filters = whole.flat_map(|whole| [in_segments(&whole), whole]);
-        for (seed, filter) in (0..).zip(filters) {
-            let mut pair = Pair { filter, held: BTreeMap::new() };
-            for step in 0..120_000_u64 {
-                pair.step(splitmix64(step ^ seed << 32));
-                if step % 20_000 == 19_999 {
-                    pair.check();
-                    pair.filter.shrink_to_fit();
-                    pair.check();
-                }
-            }
-            assert!(pair.filter.has_grown() && pair.filter.distinct_counters() > 0);
-            pair.drain();
-        }
-    }
-}
-
 #[test]
 fn a_key_inserted_at_every_size_can_be_removed_as_often() {
     for builder in builders(100_000, 0.01) {
@@ -463,99 +389,6 @@ fn a_refused_key_changes_no_byte() {
         before = filter.clone();
     }
     assert!(filter.len() > 1501 && filter == before && filter.to_bytes() == before.to_bytes());
-}
-
-#[test]
-fn a_batch_grows_the_table_to_the_size_it_needs() {
-    for builder in builders(60_000, 0.01) {
-        let hashes: Vec<u64> = keys::hashes(1, 60_000).chain(keys::hashes(1, 500)).collect();
-        for batch in [1, 100, 7000, hashes.len()] {
-            let (mut one, mut many) = (builder.build().unwrap(), builder.build().unwrap());
-            for part in hashes.chunks(batch) {
-                part.iter().for_each(|&hash| one.insert(&at(hash)).unwrap());
-                many.insert_many(&all_at(part)).unwrap();
-                assert!(part.iter().all(|&hash| many.contains(&at(hash))));
-            }
-            assert_eq!(many.len(), one.len());
-            let (buckets, needed) = (many.buckets() as f64, one.buckets() as f64);
-            assert!((0.99..1.02).contains(&(buckets / needed)), "{buckets} for {needed}");
-            assert!(hashes.iter().rev().take(500).all(|&hash| many.count(&at(hash)) >= 2));
-            assert!(hashes.iter().all(|&hash| many.remove(&at(hash))));
-            many.verify().unwrap();
-        }
-    }
-}
-
-/// A stream arrives in slices of any length.
-#[test]
-fn the_cuts_between_small_batches_do_not_change_the_bytes() {
-    for builder in builders(60_000, 0.01) {
-        let hashes: Vec<u64> = keys::hashes(1, 60_000).collect();
-        let filters = [1, 63, 1000, 4095].map(|batch| {
-            let mut filter = builder.build().unwrap();
-            hashes.chunks(batch).for_each(|part| filter.insert_many(&all_at(part)).unwrap());
-            filter.to_bytes()
-        });
-        assert!(filters.iter().all(|bytes| *bytes == filters[0]));
-    }
-}
-
-#[test]
-fn copies_make_a_table_at_most_a_quarter_too_large() {
-    for builder in builders(60_000, 0.001) {
-        let distinct: Vec<u64> = keys::hashes(1, 20_000).collect();
-        let (mut one, mut many) = (builder.build().unwrap(), builder.build().unwrap());
-        insert(&mut one, distinct.iter().copied());
-        let copies: Vec<u64> = distinct.iter().cycle().take(400_000).copied().collect();
-        many.insert_many(&all_at(&copies)).unwrap();
-        // A second copy takes a free slot if there is one.
-        let entries = many.slots_in_use() as f64 / one.slots_in_use() as f64;
-        let buckets = many.buckets() as f64 / one.buckets() as f64;
-        assert!(buckets < 1.3 * entries, "{buckets}, {entries}");
-        assert_eq!(many.len(), 400_000);
-    }
-}
-
-#[test]
-fn single_and_batched_inserts_make_equal_bytes() {
-    for builder in builders(20_000, 0.01) {
-        let hashes: Vec<u64> = keys::hashes(1, 20_000).chain(keys::hashes(1, 500)).collect();
-        let mut one = builder.build().unwrap();
-        for &hash in &hashes {
-            one.insert(&at(hash)).unwrap();
-        }
-        let mut many = one.clone();
-        let absent: Vec<u64> = keys::hashes(2, 20_000).collect();
-        let (mut found, mut counts) = (vec![false; 20_000], vec![0; 20_000]);
-        many.contains_many(&all_at(&absent), &mut found);
-        many.count_many(&all_at(&absent), &mut counts);
-        for (i, &hash) in absent.iter().enumerate() {
-            assert_eq!((found[i], counts[i]), (one.contains(&at(hash)), one.count(&at(hash))));
-        }
-        let mut added = vec![false; 20_000];
-        let new: Vec<bool> =
-            absent.iter().map(|&hash| one.insert_unique(&at(hash)).unwrap()).collect();
-        many.insert_unique_many(&all_at(&absent), &mut added).unwrap();
-        assert!(added == new && one.to_bytes() == many.to_bytes());
-        let mut removed = vec![false; hashes.len()];
-        many.remove_many(&all_at(&hashes), &mut removed);
-        assert!(hashes.iter().all(|&hash| one.remove(&at(hash))) && removed.iter().all(|&it| it));
-        assert!(one.to_bytes() == many.to_bytes());
-    }
-}
-
-#[test]
-fn batched_unique_inserts_detect_duplicates_while_the_filter_starts_to_grow() {
-    let builder = CuckooFilter::builder(1000, 0.001).growable();
-    // Each key is inserted twice, some twice within one batch.
-    let hashes: Vec<u64> =
-        keys::hashes(1, 2000).flat_map(|hash| [hash, hash]).chain(keys::hashes(1, 2000)).collect();
-    let (mut one, mut many) = (builder.build().unwrap(), builder.build().unwrap());
-    let new: Vec<bool> = hashes.iter().map(|&hash| one.insert_unique(&at(hash)).unwrap()).collect();
-    let mut added = vec![false; hashes.len()];
-    many.insert_unique_many(&all_at(&hashes), &mut added).unwrap();
-    assert!(added == new && many.has_grown() && one.to_bytes() == many.to_bytes());
-    assert!(added.iter().filter(|&&added| added).count() > 1990);
 }
 
 /// Fuzzing found that a counter kept by both halves of a void entry exceeded the limit by one, so

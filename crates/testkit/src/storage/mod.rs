@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `memory.rs` | an in-memory folder that simulates power failures |
 //! | `faulty.rs` | a folder whose n-th call fails |
+//! | `forward.rs` | the calls that a wrapper leaves as they are |
 //! | `op.rs` | one operation |
 //! | `program.rs` | random operations, determined by a seed |
 //! | `ordered.rs` | those that only a store with keys in order has |
@@ -12,6 +13,7 @@
 //! | `random.rs` | the random numbers behind all of them |
 
 mod faulty;
+mod forward;
 mod history;
 mod memory;
 mod op;

@@ -17,13 +17,13 @@ use std::thread;
 use std::time::Duration;
 
 use koel::{ExpiringFilter, FileError, KeyHasher, MemoryError};
+use koel_store::content::replace::Readers;
 
 use super::seen::Seen;
 use super::signals::{lock, print};
 use crate::failure::Failure;
 use crate::filter::file;
 use crate::output;
-use crate::output::replace::Readers;
 
 /// The time between saves.
 const PAUSE: Duration = Duration::from_secs(2);

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use koel_store::content::ArchiveError;
-use koel_store::{Error, LogStore, LsmOptions, LsmStats, LsmStore, Options, StoreKind, TornEnd};
+use koel_store::{Error, LogOptions, LogStore, LsmOptions, LsmStats, LsmStore, StoreKind, TornEnd};
 
 use super::records::Records;
 use super::reserve;
@@ -87,13 +87,13 @@ impl Database {
     /// Opens an existing log store read-only.
     pub(crate) fn read(&self) -> Result<LogStore, Failure> {
         self.check_that_it_exists()?;
-        self.open_log(Options::default().read_only(true), IGNORED)
+        self.open_log(LogOptions::default().read_only(true), IGNORED)
     }
 
     /// Opens a log store, or creates an empty one.
     pub(crate) fn open_or_create(&self) -> Result<LogStore, Failure> {
         // A command ends before a background thread does anything useful.
-        self.open_log(Options::default().background_compaction(false), REMOVED)
+        self.open_log(LogOptions::default().background_compaction(false), REMOVED)
     }
 
     /// Opens an existing store of either kind to remove something from it.
@@ -177,7 +177,7 @@ impl Database {
         Ok(())
     }
 
-    fn open_log(&self, options: Options, what_was_done: &str) -> Result<LogStore, Failure> {
+    fn open_log(&self, options: LogOptions, what_was_done: &str) -> Result<LogStore, Failure> {
         if self.kind()? == Some(StoreKind::Lsm) {
             return Err(Failure::Usage(format!(
                 "{} is an ordered store, which holds no files; use koel store get, put, del, keys \

@@ -41,7 +41,7 @@ A pattern without a slash matches the name of a file or folder at any depth. One
 matches the whole name, as koel store ls prints it; ** matches any number of folders. A folder
 that matches stands for all that is in it.
 A file appears only when every byte is checked. No symbolic link is followed.
-If killed before, koel may leave a .koel-* file in the folder, which is safe to delete.
+If killed before, koel may leave a .koel-* file in the folder, which the next export removes.
 
 Exit codes: 0 everything was restored, 1 something was not (named on standard error), 2 error.")]
 pub(crate) struct Args {

@@ -20,12 +20,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use koel::{CuckooFilter, FilterView};
+use koel_store::content::replace::Readers;
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::FilterFile;
 use crate::filter::sizing::build_failure;
 use crate::output;
-use crate::output::replace::Readers;
 use crate::quantity::{self, bytes, grouped};
 use rate::{PROMISED_RATE, is_within};
 use story::Story;

@@ -21,6 +21,15 @@ use crate::content::temporary;
 /// The bytes of a block of a file system. Shorter holes save nothing.
 const HOLE: usize = 4096;
 
+/// Where a file or a link goes, and what it gets.
+struct Leaf<'a> {
+    folder: BorrowedFd<'a>,
+    name: &'a [u8],
+    /// Its name in the archive.
+    path: &'a [u8],
+    attributes: Option<&'a Attributes>,
+}
+
 impl Restore<'_> {
     /// Restores a file or a link.
     pub(super) fn leaf(
@@ -30,27 +39,20 @@ impl Restore<'_> {
         path: &[u8],
         entry: &Entry,
     ) -> Result<(), ArchiveError> {
-        let restored = match (place.open(), &entry.kind) {
-            (Err(error), _) => Err(ArchiveError::Write(error)),
-            (Ok(folder), Kind::Link(target)) => {
-                self.link(folder, name, path, target, entry.attributes.as_ref())
+        let attributes = entry.attributes.as_ref();
+        let restored = place.open().map_err(ArchiveError::Write).and_then(|folder| {
+            let leaf = Leaf { folder, name, path, attributes };
+            match &entry.kind {
+                Kind::Link(target) => self.link(&leaf, target),
+                Kind::File(file) => self.file(&leaf, file),
+                Kind::Folder(_) => Ok(()),
             }
-            (Ok(folder), Kind::File(file)) => {
-                self.file(folder, name, path, file, entry.attributes.as_ref())
-            }
-            (Ok(_), Kind::Folder(_)) => Ok(()),
-        };
+        });
         self.note(path, restored)
     }
 
-    fn link(
-        &mut self,
-        folder: BorrowedFd<'_>,
-        name: &[u8],
-        path: &[u8],
-        target: &[u8],
-        attributes: Option<&Attributes>,
-    ) -> Result<(), ArchiveError> {
+    fn link(&mut self, leaf: &Leaf<'_>, target: &[u8]) -> Result<(), ArchiveError> {
+        let &Leaf { folder, name, path, attributes } = leaf;
         let make = |temporary: &[u8]| fs::symlinkat(target, folder, temporary);
         let ((), temporary) = temporary::make(make).map_err(ArchiveError::Write)?;
         let owners = self.owners;
@@ -62,16 +64,10 @@ impl Restore<'_> {
         Ok(())
     }
 
-    fn file(
-        &mut self,
-        folder: BorrowedFd<'_>,
-        name: &[u8],
-        path: &[u8],
-        file: &StoredFile,
-        attributes: Option<&Attributes>,
-    ) -> Result<(), ArchiveError> {
-        if !self.link_to_restored(folder, name, file) {
-            let identity = self.write(folder, name, path, file, attributes)?;
+    fn file(&mut self, leaf: &Leaf<'_>, file: &StoredFile) -> Result<(), ArchiveError> {
+        let path = leaf.path;
+        if !self.link_to_restored(leaf, file) {
+            let identity = self.write(leaf, file)?;
             if file.link_number > 0 {
                 let path = path.get(self.top_length..).unwrap_or_default().to_owned();
                 let linked = Linked { content: file.content, path, identity };
@@ -84,7 +80,7 @@ impl Restore<'_> {
             let what = "it changed while it was imported; its bytes may be of several moments";
             self.report.problems.push(Problem::new(path, what));
         }
-        if !self.owners && attributes.is_some_and(|it| it.mode & status::SET_ID != 0) {
+        if !self.owners && leaf.attributes.is_some_and(|it| it.mode & status::SET_ID != 0) {
             let what = "its set-user-ID or set-group-ID bit is restored only with its owner";
             self.report.problems.push(Problem::new(path, what));
         }
@@ -93,18 +89,14 @@ impl Restore<'_> {
 
     /// Makes the file another name of one that was restored. Returns whether that was possible: if
     /// not, it is written.
-    fn link_to_restored(&mut self, folder: BorrowedFd<'_>, name: &[u8], file: &StoredFile) -> bool {
+    fn link_to_restored(&mut self, leaf: &Leaf<'_>, file: &StoredFile) -> bool {
         let linked = self.linked.get(&file.link_number).cloned();
         let linked = linked.filter(|linked| linked.content == file.content);
-        linked.is_some_and(|linked| self.hard_link(folder, name, &linked).is_ok())
+        linked.is_some_and(|linked| self.hard_link(leaf, &linked).is_ok())
     }
 
-    fn hard_link(
-        &mut self,
-        folder: BorrowedFd<'_>,
-        name: &[u8],
-        linked: &Linked,
-    ) -> io::Result<()> {
+    fn hard_link(&mut self, leaf: &Leaf<'_>, linked: &Linked) -> io::Result<()> {
+        let &Leaf { folder, name, .. } = leaf;
         let mut components: Vec<&[u8]> = linked.path.split(|byte| *byte == b'/').collect();
         let other = components.pop().unwrap_or_default();
         let mut from = self.top.open()?.try_clone_to_owned()?;
@@ -123,21 +115,16 @@ impl Restore<'_> {
     }
 
     /// Writes a file. Returns its device and inode.
-    fn write(
-        &mut self,
-        folder: BorrowedFd<'_>,
-        name: &[u8],
-        path: &[u8],
-        file: &StoredFile,
-        attributes: Option<&Attributes>,
-    ) -> Result<(u64, u64), ArchiveError> {
+    fn write(&mut self, leaf: &Leaf<'_>, file: &StoredFile) -> Result<(u64, u64), ArchiveError> {
+        let &Leaf { folder, name, path, attributes } = leaf;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let create = |temporary: &[u8]| {
             fs::openat(folder, temporary, flags | OFlags::NOFOLLOW, Mode::RUSR | Mode::WUSR)
         };
         let (created, temporary) = temporary::make(create).map_err(ArchiveError::Write)?;
         let mut created = File::from(created);
-        let written = self.fill(&mut created, path, file);
+        let locked = temporary::lock(&created).map_err(ArchiveError::Write);
+        let written = locked.and_then(|()| self.fill(&mut created, path, file));
         let status =
             written.and_then(|()| Status::of(created.as_fd()).map_err(ArchiveError::Write));
         if status.is_err() {

@@ -12,8 +12,8 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 const NONE: Durability = Durability::None;
 
-fn options() -> Options {
-    Options::default().segment_bytes(4096).background_compaction(false).seed(1)
+fn options() -> LogOptions {
+    LogOptions::default().segment_bytes(4096).background_compaction(false).seed(1)
 }
 
 fn key(i: u32) -> [u8; 4] {

@@ -20,7 +20,7 @@ const VALUE: [u8; 100] = [7; 100];
 /// Entries that fill twelve memtables.
 const MANY: u32 = 12 * 40;
 
-/// Options of a store whose writes wait two seconds at most.
+/// LogOptions of a store whose writes wait two seconds at most.
 fn options() -> LsmOptions {
     let options = LsmOptions::default().memtable_bytes(8 << 10).cache_bytes(0).seed(1);
     options.policy(CompactionPolicy::Tiered).ratio(8).stall_limit(Duration::from_secs(2))

@@ -16,7 +16,7 @@ const NONE: Durability = Durability::None;
 /// Bytes of values; a memtable is full after about 60 of them.
 const VALUE: [u8; 100] = [7; 100];
 
-/// Options with which two runs of a level are one too many.
+/// LogOptions with which two runs of a level are one too many.
 fn options() -> LsmOptions {
     let options = LsmOptions::default().memtable_bytes(8 << 10).background(false).cache_bytes(0);
     options.policy(CompactionPolicy::Levelled).ratio(2).seed(1)

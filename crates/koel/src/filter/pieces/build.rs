@@ -13,6 +13,7 @@ use super::message::{self, Framed, Message, Part, Piece};
 use super::plan::{PiecePlan, filled};
 use crate::error::{FullError, ImageError};
 use crate::filter::bulk::segment_of;
+use crate::state::insert::{COPIES, UNIQUE};
 use crate::{CuckooFilter, Key};
 
 /// Turns an address so that its low bits are compared first.
@@ -111,9 +112,9 @@ impl PiecePlan {
         let addresses = &addresses[..];
         if self.unique {
             let mut added = filled(addresses.len(), false).ok_or(FullError::NoMemory)?;
-            filter.body.insert_each::<true>(addresses, &mut added)?;
+            filter.body.insert_each::<UNIQUE>(addresses, &mut added)?;
         } else {
-            filter.body.insert_each::<false>(addresses, &mut [])?;
+            filter.body.insert_each::<COPIES>(addresses, &mut [])?;
         }
         Ok(filter)
     }

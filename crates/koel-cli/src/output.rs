@@ -1,12 +1,10 @@
 //! Writes results: filters to files, atomically; lines and reports to standard output.
 //!
 //! What a path may name, and what is done then:
-//! - A regular file, or nothing yet: a new file replaces it in one step (replace.rs).
+//! - A regular file, or nothing yet: a new file replaces it in one step (`koel_store::content::replace`).
 //! - A symbolic link: it stays; the file that it points to is replaced or created.
 //! - A pipe, a device or an open descriptor, such as `>(gzip > x.gz)`: it is written directly.
 //! - Another name of standard output, such as `/dev/stdout`: treated as standard output.
-
-pub(crate) mod replace;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
@@ -18,7 +16,7 @@ use crate::identity::{self, Identity};
 use crate::input::Inputs;
 pub(crate) use crate::warning::escape_controls;
 use koel::CuckooFilter;
-use replace::Readers;
+use koel_store::content::replace::{self, Readers, Replacement};
 
 const BUFFER: usize = 128 * 1024;
 
@@ -76,7 +74,11 @@ pub(crate) fn write(
             let mut sink = BufWriter::with_capacity(BUFFER, file);
             fill(&mut sink).and_then(|()| sink.flush()).map(|()| None)
         }
-        None => replace::replace(&resolve_links(path)?, readers, fill).map(Some),
+        None => {
+            let mut new = Replacement::of(&resolve_links(path)?)?;
+            fill(&mut new)?;
+            new.finish(readers).map(Some)
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
 
 use koel_store::files::{File, Folder};
-use koel_store::{Durability, Error, LogStore, Options};
+use koel_store::{Durability, Error, LogOptions, LogStore};
 use testkit::storage::{MemoryFolder, Random};
 
 use crate::trial::{count, first_seed, report};
@@ -41,6 +41,8 @@ impl<T> Liar<T> {
 }
 
 impl Folder for Liar<MemoryFolder> {
+    testkit::forward!(honest: sync);
+
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
         let other = match self.lie() {
             None => name.to_owned(),
@@ -69,16 +71,14 @@ impl Folder for Liar<MemoryFolder> {
         Ok(names)
     }
 
-    fn sync(&self) -> io::Result<()> {
-        self.honest.sync()
-    }
-
     fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {
         Ok(Box::new(()))
     }
 }
 
 impl File for Liar<Arc<dyn File>> {
+    testkit::forward!(honest: sync);
+
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
         self.count().map_or_else(|| self.honest.read_at(into, offset), Ok)
     }
@@ -98,10 +98,6 @@ impl File for Liar<Arc<dyn File>> {
     fn set_len(&self, len: u64) -> io::Result<()> {
         if self.lie().is_some() { Ok(()) } else { self.honest.set_len(len) }
     }
-
-    fn sync(&self) -> io::Result<()> {
-        self.honest.sync()
-    }
 }
 
 impl Read for Liar<io::Repeat> {
@@ -110,8 +106,12 @@ impl Read for Liar<io::Repeat> {
     }
 }
 
-fn options(seed: u64) -> Options {
-    Options::default().seed(seed).segment_bytes(4096).background_compaction(false).max_open_files(2)
+fn options(seed: u64) -> LogOptions {
+    LogOptions::default()
+        .seed(seed)
+        .segment_bytes(4096)
+        .background_compaction(false)
+        .max_open_files(2)
 }
 
 /// A store with several segments, large values and dead records, that was not closed.
