@@ -1,6 +1,7 @@
 //! Growing filters: no key is ever lost, the false-positive rate and the load factor hold at every
 //! size, and removed keys are gone.
 
+mod coarse;
 mod files;
 mod leftovers;
 mod merge;
