@@ -298,10 +298,9 @@ impl Inputs {
         progress: &Progress,
         warnings: &Warnings,
     ) -> Result<Box<dyn Read>, Failure> {
-        // With -0, keys are exact bytes.
-        let exact = self.rules.end == 0;
+        let content = self.rules.content();
         let raw = source.raw().map_err(|error| source.failure(error))?;
-        decode::decoded(progress.meter(raw), exact, source.path(), warnings)
+        decode::decoded(progress.meter(raw), content, source.path(), warnings)
             .map_err(|error| source.failure(error))
     }
 

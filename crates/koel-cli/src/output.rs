@@ -89,6 +89,8 @@ pub(crate) fn before_replacing(path: &Path) -> Result<(), Failure> {
     replace::sweep(replace::folder_of(&target));
     match Identity::names_of(&target) {
         0 | 1 => Ok(()),
+        // Names of a folder are itself and the folders in it.
+        _ if target.is_dir() => Ok(()),
         names => print_to_stderr(&format!(
             "koel: {} has {names} names (hard links); the other names keep the old content\n",
             escape_controls(&path.display().to_string())

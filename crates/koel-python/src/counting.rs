@@ -17,6 +17,7 @@ use crate::key::{Hashing, Width};
 use crate::many::{self, Stopped};
 use crate::settings::{Settings, Whole};
 use crate::shared::Shared;
+use crate::source::refuse_mapping;
 
 /// Counts keys, for streams in which some keys come very often.
 ///
@@ -103,7 +104,8 @@ impl CountingFilter {
         self.contents.write(key.py(), |contents| contents.owned()?.add(&hash, times.0).or_raise())
     }
 
-    /// Counts each of many keys. Returns how many there were.
+    /// Counts each of many keys. Returns how many there were. A mapping, such as a `Counter`, raises
+    /// TypeError: use `add(key, times)` for each of its items.
     ///
     /// Takes the keys, and `width`, as `contains_many` does. Skips missing keys (null). Raises
     /// `koel.Full` at the first key that finds no room. Whatever it raises, the keys before that
@@ -115,6 +117,7 @@ impl CountingFilter {
     ///     3
     #[pyo3(signature = (keys, *, width=64))]
     fn update(&self, keys: &Bound<'_, PyAny>, width: u32) -> PyResult<usize> {
+        refuse_mapping(keys)?;
         let work = self.contents.change(|filter, chunk, counted| {
             counted.fill(true);
             let before = filter.len();

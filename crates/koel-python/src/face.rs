@@ -177,6 +177,22 @@ macro_rules! face {
             }
 
             #[doc = concat!(
+                "Eight bytes of the program that built it. The command `koel` stores how it made\n",
+                "keys of lines (docs/FORMAT.md, Lines): `bytes(8)` if a key is the line itself.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n",
+                "    >>> f.application == bytes(8)\n",
+                "    True\n",
+            )]
+            #[getter]
+            fn application<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+                let application = self.contents.read(py, |contents| {
+                    with_filter!(contents, filter => filter.application())
+                });
+                PyBytes::new(py, &application)
+            }
+
+            #[doc = concat!(
                 "The probability that an absent key is reported as present now, 0 to 1.\n\n",
                 "    >>> import koel\n",
                 "    >>> f = ", $new, "\n",

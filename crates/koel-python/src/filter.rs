@@ -21,6 +21,7 @@ use crate::long;
 use crate::many::{self, Stopped};
 use crate::settings::{Settings, Whole, prefer};
 use crate::shared::Shared;
+use crate::source::refuse_mapping;
 
 /// A set of keys in a few bits per key, from which keys can be removed.
 ///
@@ -161,6 +162,9 @@ impl CuckooFilter {
     ///     500
     #[pyo3(signature = (keys, *, multi=false, width=64))]
     fn update(&self, keys: &Bound<'_, PyAny>, multi: bool, width: u32) -> PyResult<usize> {
+        if multi {
+            refuse_mapping(keys)?;
+        }
         let work = self.contents.change(|filter, chunk, added: &mut [bool]| {
             with_keys!(chunk, keys => if multi {
                 added.fill(true);
@@ -279,7 +283,7 @@ impl CuckooFilter {
 
     /// How many keys are in both filters, in one of them, and in this or the other one only.
     ///
-    /// Raises ValueError unless both were built alike.
+    /// Raises ValueError unless both were built alike, and if a memory-mapped file is damaged.
     ///
     ///     >>> import koel
     ///     >>> a, b = koel.CuckooFilter(1000), koel.CuckooFilter(1000)
@@ -291,10 +295,17 @@ impl CuckooFilter {
         let (ours, theirs) = (self.contents.clone(), other.get().contents.clone());
         let compared = long::run(py, move |_| {
             ours.read_both(&theirs, |ours, theirs| {
-                with_filter!(ours, first => with_filter!(theirs, second => first.compare(second)))
+                // Entries that are gone would be differences, or none.
+                verify_mapped(ours)?;
+                verify_mapped(theirs)?;
+                let compared = with_filter!(
+                    ours,
+                    first => with_filter!(theirs, second => first.compare(second))
+                );
+                compared.or_raise()
             })
         })?;
-        Ok(compared.or_raise()?.into())
+        compared.map(Comparison::from)
     }
 
     /// What changed from this filter to `new`, some 2 bytes a change, for `patched`.
@@ -344,6 +355,14 @@ impl CuckooFilter {
             |contents| with_filter!(contents, old => old.patched(&bytes)),
         );
         patched.or_raise().map(Self::own)
+    }
+}
+
+/// An error if it reads a file that is damaged.
+fn verify_mapped(contents: &Contents) -> PyResult<()> {
+    match contents {
+        Body::Owned(_) => Ok(()),
+        Body::Mapped(mapped) => mapped.with_dependent(|_, view| view.verify()).or_raise(),
     }
 }
 

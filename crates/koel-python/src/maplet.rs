@@ -352,6 +352,10 @@ fn pairs<'py>(keys: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'p
 /// Integers that are not negative.
 fn numbers(values: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     let numpy = numpy_module(values.py())?;
+    if numpy.getattr("ma")?.call_method1("is_masked", (values,))?.is_truthy()? {
+        let message = "some values are missing (masked); drop them and their keys";
+        return Err(PyValueError::new_err(message));
+    }
     let array = numpy.call_method1("asarray", (values,))?;
     let kind = array.getattr("dtype")?.getattr("kind")?.extract::<String>()?;
     let is_empty = array.cast::<PyUntypedArray>()?.is_empty();

@@ -14,7 +14,7 @@ use numpy::{PyArray1, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString, PyType};
+use pyo3::types::{PyByteArray, PyBytes, PyMapping, PyMemoryView, PyString, PyType};
 
 use crate::answer::Shape;
 use crate::arrow;
@@ -191,6 +191,18 @@ fn refuse_single_key(keys: &Bound<'_, PyAny>) -> PyResult<()> {
         )));
     }
     Ok(())
+}
+
+/// A mapping may have a count for each key, which would be lost.
+pub(crate) fn refuse_mapping(keys: &Bound<'_, PyAny>) -> PyResult<()> {
+    if keys.cast::<PyMapping>().is_err() {
+        return Ok(());
+    }
+    let name = keys.get_type().name()?;
+    Err(PyTypeError::new_err(format!(
+        "the values of a {name} would not be counted; add each key as often as it says, or pass \
+         its keys()"
+    )))
 }
 
 /// Whether the keys are in the memory of an `array.array` or a `memoryview`.

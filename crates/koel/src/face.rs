@@ -203,8 +203,7 @@ macro_rules! face {
                 Ok(Self { body: $crate::state::Body::open(bytes, kind, $counters)? })
             }
 
-            /// [Verifies](Self::verify) the bytes and copies them, so that they can be changed.
-            /// O(bytes).
+            /// [Verifies](Self::verify) and copies the bytes, to change the copy. O(bytes).
             ///
             /// # Errors
             /// [`ImageError`](crate::ImageError) if the bytes are not sound, or if there is no
@@ -246,6 +245,13 @@ macro_rules! face {
         impl Clone for $Face {
             fn clone(&self) -> Self {
                 self.try_clone().expect("memory for a copy")
+            }
+        }
+
+        /// A second view of the same bytes. Copies none of them.
+        impl Clone for $View<'_> {
+            fn clone(&self) -> Self {
+                Self { body: self.body.clone() }
             }
         }
 
@@ -373,21 +379,16 @@ macro_rules! counted_face {
             /// The number of keys with a counter, for what their slots cannot count.
             #[must_use]
             pub fn distinct_counters(&self) -> u64 {
-                use $crate::state::counters::ReadCounters;
-
-                self.body.state.counters.len()
+                $crate::state::counters::ReadCounters::len(&self.body.state.counters)
             }
 
             /// The number of distinct keys in the stash, beside the table: their buckets were full,
             /// and no eviction path led to an empty slot. Each takes 16 bytes of the file image and
             /// about 30 in memory, and is never reported by mistake.
-            ///
             /// There are a few in millions, unless somebody chose keys that have the same buckets.
             #[must_use]
             pub fn stashed_keys(&self) -> u64 {
-                use $crate::state::exact::ReadExact;
-
-                self.body.state.exact.lens()[0]
+                $crate::state::exact::ReadExact::lens(&self.body.state.exact)[0]
             }
 
             /// The most keys that may have a counter.

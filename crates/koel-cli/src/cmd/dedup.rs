@@ -35,6 +35,9 @@ use crate::quantity;
 use signals::{Totals, lock, totals_line};
 use window::{Others, WindowArgs};
 
+/// The default of `--fpr`.
+const FPR: f64 = 1e-6;
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

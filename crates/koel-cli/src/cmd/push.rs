@@ -8,9 +8,11 @@ use std::path::PathBuf;
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::FilterFile;
+use crate::lists::recipe::Recipe;
 use crate::output;
 use crate::progress::{Progress, Stdout};
 use crate::server::remote::RemoteArgs;
+use crate::warning::Warnings;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -46,10 +48,19 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open_or_stdin(&args.filter)?;
     let filter = file.verified_view()?;
+    let warnings = Warnings::default();
+    if let Some(options) = Recipe::from_bytes(filter.application()).and_then(Recipe::key_words) {
+        warnings.add(format!(
+            "{} was built with {options}, and the server takes items as they are; make keys of them \
+             first (docs/FORMAT.md, Lines)",
+            args.filter.display()
+        ));
+    }
     let mut server = args.remote.connect()?;
     let progress = Progress::start("pushing", Some(file.bytes().len() as u64), Stdout::Silent);
     server.push(&filter, file.bytes(), args.replace, |sent| progress.advance(sent))?;
     drop(progress);
+    warnings.print();
     let report = args.remote.report(&server, filter.len(), filter.size_in_bytes());
     output::print_after(&format!("{} was pushed", server.key()), &report)?;
     Ok(Outcome::Done)

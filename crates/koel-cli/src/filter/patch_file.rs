@@ -19,7 +19,7 @@ const MAGIC: &[u8; 8] = b"koelptch";
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut patch = Vec::new();
     let read = if path == Path::new("-") {
-        io::stdin().lock().read_to_end(&mut patch)
+        closed::stdin()?.lock().read_to_end(&mut patch)
     } else {
         File::open(path).and_then(|mut file| file.read_to_end(&mut patch))
     };

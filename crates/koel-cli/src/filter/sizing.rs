@@ -113,6 +113,11 @@ impl ShapeArgs {
         self.secret.is_some()
     }
 
+    /// Whether a `--seed` was given that is not that of this hasher.
+    pub(crate) fn has_other_seed(&self, hasher: KeyHasher) -> bool {
+        self.seed != KeyHasher::DEFAULT_SEED && hasher != KeyHasher::Xxh3 { seed: self.seed }
+    }
+
     /// The size of the filter that [`Self::build`] would build.
     pub(crate) fn plan(&self, keys: u64, fpr: f64) -> Result<Plan, Failure> {
         self.builder(keys, fpr).plan().map_err(|error| self.failure(fpr, &error))

@@ -13,7 +13,7 @@ use zstd::stream::read::Decoder as ZstdDecoder;
 use crate::failure::Refused;
 use crate::lines;
 use crate::lines::gzip::Members;
-use crate::lines::text;
+use crate::lines::text::{self, Content};
 use crate::warning::Warnings;
 
 /// The first bytes of each format that is not plain text. Of the byte at the given index, if any,
@@ -48,10 +48,10 @@ enum Kind {
     Other(&'static str),
 }
 
-/// The text of an input, or its exact bytes if keys end with NUL. `path` is its name in warnings.
+/// The text of an input, or its exact bytes. `path` is its name in warnings.
 pub(crate) fn decoded(
     mut raw: impl Read + 'static,
-    exact: bool,
+    content: Content,
     path: &Path,
     warnings: &Warnings,
 ) -> io::Result<Box<dyn Read>> {
@@ -71,7 +71,7 @@ pub(crate) fn decoded(
         }
         Some(Kind::Other(what)) => return Err(io::Error::new(io::ErrorKind::Unsupported, what)),
     };
-    if exact { text::exact(bytes, path, warnings) } else { text::as_utf8(bytes, path, warnings) }
+    text::reader(bytes, content, path, warnings)
 }
 
 /// A decoder whose error for a large window says what to do.

@@ -5,8 +5,9 @@
 //! a line need not be UTF-8.
 //!
 //! A verb would find no key of what is read wrongly, and answer "none". So an input that begins
-//! with NUL bytes is refused: keys that end with NUL, an archive, a database. Lines that end with
-//! CR alone, and lines where keys should end with NUL, are read as one key, with a warning.
+//! with NUL bytes is refused: keys that end with NUL, an archive, a database. With `--text`, lines
+//! may have NUL bytes, as those of a log that was cut while it was written. Lines that end with CR
+//! alone, and lines where keys should end with NUL, are read as one key, with a warning.
 //!
 //! Cost: none for UTF-8. UTF-16 is converted in pieces of 64 KiB.
 #![forbid(unsafe_code)]
@@ -22,6 +23,31 @@ use crate::warning::Warnings;
 const EXAMINED: usize = 512;
 /// Bytes of UTF-16 that are converted at a time.
 const PIECE: usize = 64 * 1024;
+
+/// What an input is to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Lines without NUL bytes, for a verb that has `--text`, and for one that has not.
+    Lines,
+    Records,
+    /// Lines that may have NUL bytes: `--text`.
+    Text,
+    /// Keys that end with NUL, and are exact bytes: `-0`.
+    Exact,
+}
+
+/// The text of `raw`, or its exact bytes. `path` is its name in warnings.
+pub(crate) fn reader(
+    raw: impl Read + 'static,
+    content: Content,
+    path: &Path,
+    warnings: &Warnings,
+) -> Result<Box<dyn Read>> {
+    match content {
+        Content::Exact => exact(raw, path, warnings),
+        _ => as_utf8(raw, content, path, warnings),
+    }
+}
 
 /// The first bytes of a text, and what they say.
 const MARKS: [(&[u8], Mark); 5] = [
@@ -46,9 +72,10 @@ enum Order {
     Big,
 }
 
-/// The text of `raw`. `path` is its name in warnings.
-pub(crate) fn as_utf8(
+/// The text of `raw`.
+fn as_utf8(
     mut raw: impl Read + 'static,
+    content: Content,
     path: &Path,
     warnings: &Warnings,
 ) -> Result<Box<dyn Read>> {
@@ -61,6 +88,7 @@ pub(crate) fn as_utf8(
         }
         Some((_, Mark::Utf16(order))) => Some(*order),
         Some((_, Mark::Utf8)) => None,
+        None if content == Content::Text => None,
         None => {
             let order = order_without_mark(&first);
             if order.is_some() {
@@ -71,7 +99,7 @@ pub(crate) fn as_utf8(
         }
     };
     if order.is_none() {
-        look_for_other_ends(&first, path, warnings)?;
+        look_for_other_ends(&first, content, path, warnings)?;
     }
     let whole = Cursor::new(first).chain(raw);
     Ok(match order {
@@ -80,12 +108,8 @@ pub(crate) fn as_utf8(
     })
 }
 
-/// Keys that end with NUL, and are exact bytes. `path` is the name of the input in warnings.
-pub(crate) fn exact(
-    mut raw: impl Read + 'static,
-    path: &Path,
-    warnings: &Warnings,
-) -> Result<Box<dyn Read>> {
+/// Keys that end with NUL, and are exact bytes.
+fn exact(mut raw: impl Read + 'static, path: &Path, warnings: &Warnings) -> Result<Box<dyn Read>> {
     let first = first_bytes(&mut raw, |read| read.contains(&0))?;
     if first.contains(&b'\n') && !first.contains(&0) {
         let sentence =
@@ -96,11 +120,18 @@ pub(crate) fn exact(
 }
 
 /// Refuses bytes that are no lines, and warns of lines that end otherwise.
-fn look_for_other_ends(first: &[u8], path: &Path, warnings: &Warnings) -> Result<()> {
-    if first.contains(&0) {
-        return Err(Refused::error(
-            "it has NUL bytes, so it is no list of lines; use -0 if NUL ends each key",
-        ));
+fn look_for_other_ends(
+    first: &[u8],
+    content: Content,
+    path: &Path,
+    warnings: &Warnings,
+) -> Result<()> {
+    if first.contains(&0) && content != Content::Text {
+        let text =
+            if content == Content::Lines { ", or --text if lines may have them" } else { "" };
+        return Err(Refused::error(format!(
+            "it has NUL bytes, so it is no list of lines; use -0 if NUL ends each key{text}"
+        )));
     }
     let has_inner_cr = first.iter().rev().skip(1).any(|&byte| byte == b'\r');
     if has_inner_cr && !first.contains(&b'\n') {
@@ -240,7 +271,8 @@ mod tests {
     fn read(bytes: &[u8], step: usize) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         let drip = Drip::new(bytes, step);
-        as_utf8(drip, Path::new("x"), &Warnings::default())?.read_to_end(&mut out)?;
+        reader(drip, Content::Lines, Path::new("x"), &Warnings::default())?
+            .read_to_end(&mut out)?;
         Ok(out)
     }
 

@@ -18,6 +18,7 @@ use std::ops::Range;
 
 use crate::failure::Refused;
 use crate::lines::fields::{Column, Field, Records, Separator};
+use crate::lines::text::Content;
 use crate::lines::{LineEnd, Lines};
 use crate::lists::adblock::{self, Disabled};
 use crate::lists::line_key::LineOptions;
@@ -40,6 +41,8 @@ pub(crate) struct Rules {
     pub(crate) disabled: Disabled,
     /// Whether lines above the limit are skipped, or refused.
     pub(crate) skips_long: bool,
+    /// Whether lines may have NUL bytes.
+    pub(crate) may_have_nul: bool,
 }
 
 /// What the user said for an input. The rest is as the filter stores it.
@@ -54,6 +57,15 @@ impl Rules {
     pub(crate) fn is_plain(&self) -> bool {
         let changes = self.options.trims || self.options.ignores_case;
         self.field.is_none() && self.format == Format::Lines && !changes
+    }
+
+    /// What the inputs are to hold.
+    pub(crate) fn content(&self) -> Content {
+        match self.end {
+            0 => Content::Exact,
+            _ if self.may_have_nul => Content::Text,
+            _ => Content::Lines,
+        }
     }
 
     /// Whether a CR before the line end is a part of it.

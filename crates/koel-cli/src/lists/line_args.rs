@@ -19,6 +19,10 @@ pub(crate) struct LineArgs {
     #[arg(short = '0', long, help_heading = HEADING, display_order = 50)]
     null: bool,
 
+    /// Lines may have NUL bytes, as a damaged log has; UTF-16 needs its mark
+    #[arg(long, help_heading = HEADING, display_order = 61, conflicts_with = "null")]
+    text: bool,
+
     /// Read one field of each line, by number or by its name; 0 is the line
     #[arg(long, value_name = "FIELD", help_heading = HEADING, display_order = 51)]
     #[arg(value_parser = Column::parse, allow_negative_numbers = true)]
@@ -92,6 +96,7 @@ impl LineArgs {
             given,
             disabled: Disabled::new(),
             skips_long: self.skip_long,
+            may_have_nul: self.text,
         })
     }
 

@@ -167,6 +167,12 @@ impl Recipe {
         Ok(())
     }
 
+    /// The options without which a text is another key; `None` if there are none.
+    pub(crate) fn key_words(self) -> Option<String> {
+        let words = Self { field: StoredField::None, ..self }.words();
+        (!words.is_empty()).then(|| words.join(" "))
+    }
+
     /// The options, as they are given to the command.
     pub(crate) fn words(&self) -> Vec<String> {
         let mut words = Vec::new();

@@ -97,3 +97,128 @@ fn an_export_to_a_closed_standard_output_is_an_error() {
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("it is closed"), "{}", ran.err);
 }
+
+/// Regression: the patch from a closed standard input was "damaged", and a folder had "names".
+#[test]
+fn a_closed_standard_input_is_no_damaged_patch_and_a_folder_has_no_hard_links() {
+    let shell = shell();
+    let ran = bash(&shell, "$K patch set - -o new <&-");
+    assert!(ran.code == 2 && ran.err.contains("standard input: it is closed"), "{}", ran.err);
+    let ran = shell.run("dedup --window 1h --state log list");
+    assert!(ran.code == 2 && ran.err.lines().count() == 1, "{}", ran.err);
+}
+
+/// Regression: with `--secret`, `--keys` .. and a state without, the state won, and nothing was
+/// said.
+#[test]
+fn an_option_that_a_state_was_made_without_is_an_error_and_not_ignored() {
+    let shell = shell();
+    shell.ok("dedup --window 1h --state grows list");
+    shell.ok("dedup --window 1h --keys 500 --fpr 1e-4 --steps 6 --state fixed list");
+    shell.ok("dedup --window 1h --secret --state keyed list");
+    for (state, options, option) in [
+        ("grows", "--secret", "--secret"),
+        ("grows", "--keys 500", "--keys"),
+        ("grows", "--fpr 1e-3", "--fpr"),
+        ("grows", "--steps 12", "--steps"),
+        ("grows", "--seed 5", "--seed"),
+        ("keyed", "--seed 5", "--seed"),
+        ("fixed", "--keys 1000", "--keys"),
+        ("fixed", "--keys 500 --when-full fail", "--when-full"),
+    ] {
+        let ran = shell.run(&format!("dedup --window 1h --state {state} {options} list"));
+        assert_eq!((ran.code, ran.out.len()), (2, 0), "{state} {options}: {}", ran.err);
+        let sentence = format!("{state} was made with another {option}; give the options");
+        assert!(ran.err.contains(&sentence), "{state} {options}: {}", ran.err);
+    }
+    // The same options again, or none of them.
+    for (state, options) in [
+        ("grows", ""),
+        ("grows", "--steps 24 --fpr 1e-6"),
+        ("fixed", ""),
+        ("fixed", "--keys 500 --fpr 1e-4 --steps 6"),
+        ("keyed", "--secret"),
+    ] {
+        let ran = shell.ok(&format!("dedup --window 1h --state {state} {options} list"));
+        assert_eq!(ran.text(), "", "{state} {options}");
+    }
+}
+
+/// A log that was cut while it was written begins with NUL bytes.
+#[test]
+fn lines_with_nul_bytes_are_read_if_asked_for() {
+    let shell = shell();
+    let log = b"\0\0\0first\nkey\0\nsecond\nkey\0\n".to_vec();
+    for words in ["dedup", "check set", "build -o new"] {
+        let ran = shell.run_with(words, &log);
+        assert_eq!((ran.code, ran.out.len()), (2, 0), "{words}: {}", ran.err);
+        assert!(ran.err.contains("or --text if lines may have them"), "{words}: {}", ran.err);
+    }
+    let ran = shell.run_with("dedup --text", &log);
+    assert_eq!((ran.code, &ran.out[..]), (0, &b"\0\0\0first\nkey\0\nsecond\n"[..]), "{}", ran.err);
+    // They are not taken for UTF-16, and -0 means something else.
+    let ran = shell.run_with("dedup --text", b"a\0b\0\na\0b\0\n");
+    assert_eq!((ran.code, &ran.out[..]), (0, &b"a\0b\0\n"[..]), "{}", ran.err);
+    assert_eq!(shell.run("dedup --text -0 list").code, 2);
+    // The records of a store have no such option.
+    let ran = shell.run_with("store load --db log", b"k\0\tv\n");
+    assert!(ran.code == 2 && !ran.err.contains("--text"), "{}", ran.err);
+}
+
+#[test]
+fn what_is_no_filter_of_keys_is_refused_by_every_verb_that_asks_one() {
+    let shell = shell();
+    let mut maplet = koel::Maplet::builder(100, 0.01, 8).build().unwrap();
+    maplet.insert("key", 7).unwrap();
+    let mut counting = koel::CountingFilter::builder(100, 0.01).build().unwrap();
+    counting.insert("key").unwrap();
+    shell.write("maplet", maplet.to_bytes());
+    shell.write("counting", counting.to_bytes());
+    shell.ok("dedup --window 1h --state expiring list");
+    shell.write("patch", "koelptch");
+    for other in ["maplet", "counting", "expiring", "patch", "log", "sorted", "log/MANIFEST"] {
+        let before = shell.path(other).is_file().then(|| shell.read(other));
+        for words in [
+            "check X list",
+            "check -v X list",
+            "check -q X list",
+            "check -c --url X list",
+            "count X list",
+            "add X list",
+            "remove X list",
+            "refute X list",
+            "info X",
+            "info --json X",
+            "grow X",
+            "grow X --keys 5000",
+            "similar set X",
+            "similar X set",
+            "diff set X",
+            "diff X set",
+            "merge set X -o new",
+            "merge X set -o new",
+            "patch X patch -o new",
+            "patch set X -o new",
+            "diff set set --patch set",
+            "build list --like X -o new",
+            "push X redis://127.0.0.1:1/x",
+        ] {
+            let ran = shell.run(&words.replace('X', other));
+            assert_eq!((ran.code, ran.out.len()), (2, 0), "{words}, {other}: {}", ran.err);
+            assert_eq!(ran.err.lines().count(), 1, "{words}, {other}: {}", ran.err);
+        }
+        if !["patch", "log", "sorted", "log/MANIFEST"].contains(&other) {
+            for words in ["build X -o new", "build list --never X -o new", "dedup X"] {
+                let ran = shell.run(&words.replace('X', other));
+                assert_eq!(ran.code, 2, "{words}, {other}: {}", ran.err);
+                assert!(ran.err.contains("this is a filter"), "{words}, {other}: {}", ran.err);
+            }
+        }
+        assert_eq!(shell.path(other).is_file().then(|| shell.read(other)), before, "{other}");
+    }
+    for state in ["set", "maplet", "counting", "list", "log", "log/MANIFEST"] {
+        let ran = shell.run(&format!("dedup --window 1h --state {state} list"));
+        assert_eq!((ran.code, ran.out.len()), (2, 0), "{state}: {}", ran.err);
+    }
+    assert!(!shell.path("new").exists());
+}

@@ -1,6 +1,7 @@
 //! `EXISTS key item`, `MEXISTS key item..`, `COUNT key item` and `MCOUNT key item..`
 //!
-//! As in the reference, a key that is missing or of another type is an empty filter.
+//! A key that is missing is an empty filter. So is, as in the reference, one of another type; MCOUNT,
+//! which the reference does not have, refuses that.
 
 use super::reply::Reply;
 use crate::error::Error;
@@ -35,8 +36,10 @@ pub(super) fn count_many(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Rep
     let items = &arguments[2..];
     let mut counts = vec![0; items.len()];
     let now = keys.now();
-    if let Some(filter) = filter(keys)? {
-        filter.count_many(items, now, &mut counts);
+    match keys.read(1) {
+        Value::Filter(filter) => filter.complete()?.count_many(items, now, &mut counts),
+        Value::Foreign => return Err(Error::WrongType),
+        Value::Missing => {}
     }
     Ok(Reply::Array(counts.into_iter().map(Reply::count).collect()))
 }

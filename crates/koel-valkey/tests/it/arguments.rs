@@ -224,3 +224,20 @@ fn what_a_refused_reservation_names_would_do() {
         }
     }
 }
+
+/// Regression: MCOUNT answered 0 for a list or a hash.
+#[test]
+fn commands_that_the_reference_does_not_have_refuse_a_value_of_another_type() {
+    refused(&[
+        ("MCOUNT other a b", FOREIGN),
+        ("REFUTE other a", FOREIGN),
+        ("MERGE old other", FOREIGN),
+        ("MERGE other old", FOREIGN),
+    ]);
+    // As the reference: an empty filter.
+    let mut database = database();
+    assert_eq!(database.run("EXISTS other a").unwrap(), Reply::Bool(false));
+    assert_eq!(database.run("MEXISTS other a").unwrap(), Reply::Bools(vec![false]));
+    assert_eq!(database.run("COUNT other a").unwrap(), Reply::Integer(0));
+    assert_eq!(database.run("MCOUNT none a").unwrap(), Reply::Array(vec![Reply::Integer(0)]));
+}

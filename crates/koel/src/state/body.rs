@@ -50,6 +50,13 @@ impl<'a, C: ReadCounters<Exact: From<StoredExact<'a>>>> Body<&'a [u8], C> {
     }
 }
 
+/// A second view of the same bytes. O(1).
+impl<C: ReadCounters<Exact: Clone> + Clone> Clone for Body<&[u8], C> {
+    fn clone(&self) -> Self {
+        Self { buckets: self.buckets.clone(), state: self.state.clone(), checksum: self.checksum }
+    }
+}
+
 impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     pub(crate) fn new(buckets: Buckets<B>, state: State<C>) -> Self {
         Self { buckets, state, checksum: None }
@@ -121,8 +128,10 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
         each_record(range, exact.corrections().map(u64::to_le_bytes), &mut sink)
     }
 
+    /// The header. A view keeps its checksum: with a new one, damage would be sound from then on.
     fn header(&self) -> Header {
-        Header { body_checksum: self.computed_checksum(), ..self.unsealed_header() }
+        let body_checksum = self.checksum.unwrap_or_else(|| self.computed_checksum());
+        Header { body_checksum, ..self.unsealed_header() }
     }
 
     /// Tells filters of different settings apart: a digest by the hash of the filter, which says

@@ -18,6 +18,7 @@ const PIECE: usize = 64;
 const PIECE_BYTES: usize = PIECE * 16 + 32;
 
 /// The buckets.
+#[derive(Clone)]
 pub(crate) enum Buckets<B> {
     /// A table of one size.
     Fixed(Table<B>),

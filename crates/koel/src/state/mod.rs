@@ -216,6 +216,16 @@ impl<C: WriteCounters> State<C> {
     }
 }
 
+/// Copies all but the working memory of the search.
+impl<C: ReadCounters<Exact: Clone> + Clone> Clone for State<C> {
+    fn clone(&self) -> Self {
+        let Self { len, entries, spares, .. } = *self;
+        let (counters, expiry) = (self.counters.clone(), self.expiry.clone());
+        let empty = Self::new(self.kind, self.profile, counters, self.exact.clone());
+        Self { len, entries, spares, expiry, ..empty }
+    }
+}
+
 /// Compares all but the working memory of the search.
 impl<C: ReadCounters + PartialEq> PartialEq for State<C> {
     fn eq(&self, other: &Self) -> bool {

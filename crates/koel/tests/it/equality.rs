@@ -1,7 +1,10 @@
 //! Most other tests rely on `==`. This one tests `==` itself: two values are equal if and only if
 //! their bytes are.
 
-use koel::{CountingFilter, CuckooFilter, Maplet};
+use koel::{
+    CountingFilter, CountingView, CuckooFilter, ExpiringFilter, ExpiringView, FilterView, Maplet,
+    MapletView,
+};
 use testkit::keys::at;
 use testkit::{image, keys};
 
@@ -112,4 +115,37 @@ fn counting_filters_are_equal_if_their_bytes_are() {
         })
     });
     assert_equal_by_bytes(&filled.collect::<Vec<_>>(), CountingFilter::to_bytes);
+}
+
+/// A clone of a view reads the same bytes, and is as good as the view.
+#[test]
+fn a_view_is_cloned_without_its_bytes() {
+    let keys: Vec<u64> = (0..20_000).collect();
+    let mut fixed = CuckooFilter::builder(20_000, 0.001).build().unwrap();
+    let mut grown = CuckooFilter::builder(1000, 0.001).growable().build().unwrap();
+    for filter in [&mut fixed, &mut grown] {
+        filter.insert_many(&keys).unwrap();
+        (0..9).for_each(|_| filter.insert(&7_u64).unwrap());
+        filter.refute_many(&(20_000..60_000_u64).collect::<Vec<_>>()).unwrap();
+        let bytes = filter.to_bytes();
+        let clone = FilterView::open(&bytes).unwrap().clone();
+        assert_eq!((clone.to_bytes(), clone.count(&7_u64)), (bytes.clone(), 10));
+        assert_eq!(clone.to_owned().unwrap(), *filter);
+    }
+    let mut counting = CountingFilter::builder(100, 0.001).build().unwrap();
+    counting.add("ada", 1000).unwrap();
+    let bytes = counting.to_bytes();
+    let clone = CountingView::open(&bytes).unwrap().clone();
+    assert_eq!((clone.count("ada"), clone.to_owned().unwrap()), (1000, counting));
+    let mut maplet = Maplet::builder(100, 0.001, 8).build().unwrap();
+    maplet.insert("ada", 7).unwrap();
+    let bytes = maplet.to_bytes();
+    let clone = MapletView::open(&bytes).unwrap().clone();
+    assert_eq!((clone.get("ada").collect(), clone.to_owned().unwrap()), (vec![7_u64], maplet));
+    let mut expiring = ExpiringFilter::builder(100, 0.001).window(60).build().unwrap();
+    expiring.advance(1000);
+    expiring.insert("ada").unwrap();
+    let bytes = expiring.to_bytes();
+    let clone = ExpiringView::open(&bytes).unwrap().clone();
+    assert_eq!((clone.age("ada"), clone.to_owned().unwrap()), (Some(0), expiring));
 }

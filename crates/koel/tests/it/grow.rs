@@ -2,6 +2,7 @@
 //! size, and removed keys are gone.
 
 mod batches;
+mod coarse;
 mod files;
 mod leftovers;
 mod merge;

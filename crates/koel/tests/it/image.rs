@@ -255,6 +255,9 @@ fn a_view_of_garbage_behind_a_sound_header_answers_without_a_panic() {
             }
             assert_eq!(view.len(), filter.len());
             assert_eq!(view.verify(), Err(damaged));
+            // Regression: a copy of a damaged view had a new checksum, and was sound.
+            let copy = view.to_bytes();
+            assert!(copy == bytes && CuckooFilter::from_bytes(&copy) == Err(damaged));
             image::reseal(&mut bytes);
             assert_eq!(FilterView::open(&bytes).unwrap().verify_checksum(), Ok(()));
             assert!(matches!(CuckooFilter::from_bytes(&bytes), Err(ImageError::Field { .. })));

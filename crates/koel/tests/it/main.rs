@@ -4,6 +4,8 @@
 mod application;
 mod bounds;
 mod bulk;
+#[cfg(all(feature = "std", feature = "serde"))]
+mod choosing;
 mod compare;
 #[cfg(feature = "std")]
 mod concurrent;

@@ -10,13 +10,14 @@
 //!   state in which every line that counts as seen has been written.
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use koel::{ExpiringFilter, WhenFull};
+use koel::{ExpiringFilter, KeyHasher, WhenFull};
 use koel_plan::GROW_TO;
 
+use super::FPR;
 use super::line_time::{HEADING, TimeArgs};
 use super::seen::{Seen, millis, time};
 use super::signals::{self, Totals, lock};
@@ -31,6 +32,9 @@ use crate::progress::Stdout;
 /// large, it grows to a billion at a rate of 1e-6 in slots of 32 bits; from fewer lines it would
 /// need 64.
 const GROW_FROM: u64 = 1_000_000;
+
+/// Steps of a window unless other ones are given.
+const STEPS: u32 = 24;
 
 /// The options of a window.
 #[derive(Clone, Debug, clap::Args)]
@@ -49,7 +53,7 @@ pub(crate) struct WindowArgs {
 
     /// Steps of the window, 1 to 200: lines may stay a step longer
     #[arg(long, value_name = "N", help_heading = HEADING, requires = "window")]
-    #[arg(default_value_t = 24, value_parser = parse_steps)]
+    #[arg(default_value_t = STEPS, value_parser = parse_steps)]
     steps: u32,
 
     /// What to do beyond --keys lines: evict old ones, or fail
@@ -148,6 +152,36 @@ pub(super) fn run(
     Ok(Outcome::Done)
 }
 
+/// An error if an option that was given is not that of the state: it would have no effect.
+fn refuse_other_options(
+    path: &Path,
+    filter: &ExpiringFilter,
+    options: &WindowArgs,
+    args: &Others<'_>,
+) -> Result<(), Failure> {
+    let capacity = Some(filter.capacity()).filter(|_| !filter.is_growable());
+    let is_other_rate =
+        |rate: f64| args.fpr.total_cmp(&rate).is_ne() && args.fpr.total_cmp(&FPR).is_ne();
+    let is_secret = matches!(filter.hasher(), KeyHasher::Sip13 { .. });
+    let evicts = filter.when_full() == WhenFull::EvictOldest;
+    let others = [
+        ("--keys", args.shape.keys.is_some() && args.shape.keys != capacity),
+        ("--fpr", is_other_rate(filter.requested_false_positive_rate())),
+        ("--steps", options.steps != STEPS && u64::from(options.steps) != filter.steps()),
+        ("--when-full", matches!(options.when_full, Choice::Fail) && evicts),
+        ("--secret", args.shape.has_secret() && !is_secret),
+        ("--seed", args.shape.has_other_seed(filter.hasher())),
+    ];
+    match others.into_iter().find(|(_, is_other)| *is_other) {
+        Some((option, _)) => Err(Failure::Usage(format!(
+            "{} was made with another {option}; give the options that it was made with, or another \
+             file",
+            path.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// The filter of the state file, or an empty one.
 fn build(
     options: &WindowArgs,
@@ -169,6 +203,7 @@ fn build(
             )));
         }
         inputs.use_recipe_of(path, filter.application())?;
+        refuse_other_options(path, &filter, options, args)?;
         return Ok(filter);
     }
     let when_full = match options.when_full {

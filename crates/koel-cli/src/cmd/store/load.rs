@@ -21,6 +21,7 @@ use crate::escape::unescape;
 use crate::failure::{Failure, Outcome};
 use crate::lines::decode;
 use crate::lines::fields;
+use crate::lines::text::Content;
 use crate::lines::{LineEnd, Lines};
 use crate::output;
 use crate::progress::{Progress, Stdout};
@@ -155,7 +156,8 @@ impl Load<'_> {
         let (name, exact) = (self.args.name(), self.args.form.is_exact());
         let failure = |error| Failure::read(name, error);
         let warnings = Warnings::default();
-        let text = decode::decoded(source, exact, name, &warnings).map_err(failure)?;
+        let content = if exact { Content::Exact } else { Content::Records };
+        let text = decode::decoded(source, content, name, &warnings).map_err(failure)?;
         let end = match (self.args.csv, exact) {
             (true, _) => LineEnd::Record(fields::Records::new(b',')),
             (_, true) => LineEnd::Byte(0),

@@ -11,8 +11,9 @@ use proptest::prelude::*;
 /// Rules without options.
 fn lines() -> Rules {
     let (options, given, disabled) = (LineOptions::default(), Given::default(), Disabled::new());
-    let (format, longest, skips_long) = (Format::Lines, 1 << 22, false);
-    Rules { end: b'\n', longest, field: None, format, options, given, disabled, skips_long }
+    let (format, longest, skips_long, may_have_nul) = (Format::Lines, 1 << 22, false, false);
+    let field = None;
+    Rules { end: b'\n', longest, field, format, options, given, disabled, skips_long, may_have_nul }
 }
 
 fn field(number: u32, separator: Separator) -> Field {

@@ -22,6 +22,7 @@ fn rules() -> Rules {
         given: Given::default(),
         disabled: Default::default(),
         skips_long: false,
+        may_have_nul: false,
     }
 }
 

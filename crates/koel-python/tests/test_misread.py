@@ -1,0 +1,78 @@
+"""A wrong "absent", 0 or "no difference" is no answer: what is not understood raises."""
+
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import koel
+import numpy as np
+import pytest
+
+
+def test_the_values_of_a_mapping_are_not_lost() -> None:
+    """Regression: each key of a Counter was counted once."""
+    visits = Counter({"ada": 5, "mary": 1})
+    counting, filter = koel.CountingFilter(100), koel.CuckooFilter(100)
+    updates: list[Callable[[Any], int]] = [
+        counting.update,
+        lambda keys: filter.update(keys, multi=True),
+    ]
+    for update in updates:
+        for mapping in (visits, dict(visits)):
+            with pytest.raises(TypeError, match="would not be counted"):
+                update(mapping)
+    assert len(counting) == len(filter) == 0
+    assert counting.update(visits.keys()) == filter.update(visits) == 2
+    assert counting.update(visits.elements()) == 6 and counting.count("ada") == 6
+
+
+def test_masked_values_of_a_maplet_are_missing() -> None:
+    """Regression: what was below the mask was stored."""
+    values = np.ma.array([1, 2], mask=[False, True])
+    maplet = koel.Maplet(100, value_bits=8)
+    for change in (maplet.update, maplet.remove_many):
+        with pytest.raises(ValueError, match=r"missing \(masked\)"):
+            change(["ada", "mary"], values)
+    assert len(maplet) == 0
+    maplet.update(["ada", "mary"], np.ma.array([1, 2], mask=False))
+    assert maplet.get("mary") == [2]
+
+
+def test_a_damaged_file_that_is_mapped_is_no_sound_filter(tmp_path: Path) -> None:
+    """Regression: keys that damage hides were differences, and a copy of the file was sound."""
+    sound = koel.CuckooFilter(1000)
+    sound.update(range(900))
+    sound.save(tmp_path / "sound")
+    image = bytearray(sound.to_bytes())
+    image[400] ^= 1
+    (tmp_path / "damaged").write_bytes(image)
+    damaged = koel.CuckooFilter.open(tmp_path / "damaged", mmap=True)
+    compare: list[Callable[[], object]] = [
+        lambda: sound.diff(damaged),
+        lambda: damaged.diff(sound),
+        lambda: damaged.similarity(sound),
+        damaged.copy,
+        lambda: koel.CuckooFilter.from_bytes(damaged.to_bytes()),
+    ]
+    for call in compare:
+        with pytest.raises(ValueError, match="damaged"):
+            call()
+    damaged.save(tmp_path / "copy")
+    with pytest.raises(ValueError, match="damaged"):
+        koel.CuckooFilter.open(tmp_path / "copy")
+    mapped = koel.CuckooFilter.open(tmp_path / "sound", mmap=True)
+    assert mapped.diff(sound).only_first.value == 0 and mapped.to_bytes() == sound.to_bytes()
+
+
+def test_a_filter_says_how_the_command_made_its_keys(tmp_path: Path) -> None:
+    assert koel.CuckooFilter(100).application == bytes(8)
+    if "KOEL" not in os.environ:
+        pytest.skip("needs the command: KOEL=path/to/koel")
+    build = [os.environ["KOEL"], "build", "--ignore-case", "-o", "list"]
+    subprocess.run(build, input=b"Ada", cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    listed = koel.CuckooFilter.open(tmp_path / "list")
+    assert listed.application == bytes([1, 0, 0, 0, 0, 0, 0, 0])
+    assert "ada" in listed and "Ada" not in listed

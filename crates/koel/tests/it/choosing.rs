@@ -1,0 +1,61 @@
+//! The table "What each type has" of docs/CHOOSING.md is true, as far as it names traits.
+
+use koel::{
+    ConcurrentFilter, CountingFilter, CountingView, CuckooFilter, CuckooMap, ExpiringFilter,
+    ExpiringView, FilterView, Maplet, MapletView,
+};
+
+type Map = CuckooMap<u64, u64>;
+
+/// Whether a type has a trait: an inherent constant goes before that of a trait.
+macro_rules! has {
+    ($type:ty: [$($bound:tt)+]) => {{
+        struct Of<T>(core::marker::PhantomData<T>);
+        trait Otherwise {
+            const HAS: bool = false;
+        }
+        impl<T> Otherwise for Of<T> {}
+        #[allow(dead_code, reason = "for some types it is the other constant")]
+        impl<T: $($bound)+> Of<T> {
+            const HAS: bool = true;
+        }
+        <Of<$type>>::HAS
+    }};
+}
+
+/// The cells of a row. "-" is no, anything else is yes.
+fn row(name: &str) -> Vec<bool> {
+    let page = include_str!("../../../../docs/CHOOSING.md");
+    let start = format!("| {name} | ");
+    let row = page.lines().find_map(|line| line.strip_prefix(&start)).expect("a row");
+    row.trim_end_matches(" |").split(" | ").map(|cell| cell != "-").collect()
+}
+
+#[test]
+fn the_table_of_types_names_the_traits_that_they_have() {
+    macro_rules! each {
+        ([$($type:ty),+] $bound:tt) => { vec![$(has!($type: $bound)),+] };
+    }
+    type Concurrent = ConcurrentFilter;
+    let clone =
+        each!([CuckooFilter, CountingFilter, ExpiringFilter, Maplet, Concurrent, Map][Clone]);
+    assert_eq!(row("`Clone`"), clone);
+    let views = each!([
+        FilterView<'_>, CountingView<'_>, ExpiringView<'_>, MapletView<'_>, Concurrent
+    ] [Clone]);
+    assert_eq!(row("`Clone` of the view")[..5], views);
+    let eq = each!([CuckooFilter, CountingFilter, ExpiringFilter, Maplet, Concurrent, Map][Eq]);
+    assert_eq!(row("`Eq`"), eq);
+    let mut collected = each!(
+        [CuckooFilter, CountingFilter, ExpiringFilter, Maplet, Concurrent] [FromIterator<u64>]
+    );
+    collected.push(has!(Map: [FromIterator<(u64, u64)>]));
+    assert_eq!(row("`FromIterator`"), collected);
+    let mut extended = each!([CuckooFilter, CountingFilter, ExpiringFilter] [Extend<u64>]);
+    extended.extend(each!([Maplet, Concurrent, Map] [Extend<(u64, u64)>]));
+    assert_eq!(row("`Extend`, `try_extend`"), extended);
+    let serde = each!(
+        [CuckooFilter, CountingFilter, ExpiringFilter, Maplet, Concurrent, Map][serde::Serialize]
+    );
+    assert_eq!(row("serde"), serde);
+}
