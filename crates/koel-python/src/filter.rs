@@ -35,7 +35,8 @@ use crate::source::refuse_mapping;
 ///     True
 ///
 /// A key that was added is always found. An absent key is reported as present with a probability of
-/// at most `error_rate`. A filter does not store its keys, so it cannot list them.
+/// at most `error_rate`, or 1.35 times that once `grow=True` made it grow. A filter does not store
+/// its keys, so it cannot list them.
 ///
 /// Parameters
 /// ----------

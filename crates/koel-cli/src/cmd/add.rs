@@ -25,7 +25,7 @@ Examples:
   koel add domains.koel new.txt
   echo example.com | koel add domains.koel
 
-A growable filter takes any number of keys (see koel grow).
+A growable filter takes more keys than it was built for (see koel grow).
 If a fixed filter becomes full, the file stays unchanged.
 
 A repeated line is inserted every time, so that each copy can be removed again.

@@ -40,7 +40,7 @@ Examples:
   koel build domains.txt -o domains.koel
   koel build *.gz --fpr 1e-4 --unique -o all.koel
   zcat huge.gz | koel build -o huge.koel                as small as from a file
-  zcat huge.gz | koel build --grow -o huge.koel         to add any number of keys later
+  zcat huge.gz | koel build --grow -o huge.koel         to add more keys later
   find / -print0 | koel build -0 -o paths.koel
   koel build --format hosts blocked.txt -o blocked.koel             a hosts file, or URLs
   koel build --format hosts list.txt --never allowed.txt -o b.koel  none that is allowed

@@ -51,7 +51,7 @@ A block list, from hosts or URLs:
 
 Lines that were not seen before:
   tail -f events.log | koel dedup              print each line once, as it arrives
-  tail -F app.log | koel dedup --window 10m    once within ten minutes; memory stays bounded
+  tail -F app.log | koel dedup --window 10m    once within ten minutes, which is all it remembers
   koel build seen.txt --grow -o seen.koel      or remember them in a filter:
   koel dedup today.txt | koel check -v seen.koel - > new.txt; koel add seen.koel new.txt
 

@@ -10,7 +10,7 @@
 
 extern crate std;
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::format;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
@@ -238,7 +238,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 
 /// A new file that only the owner can read, and its path.
 fn create_in(folder: &Path) -> io::Result<(PathBuf, File)> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
     #[cfg(unix)]
