@@ -12,6 +12,7 @@ const read = (path) => readFileSync(here(path), "utf8");
 // In the order in which they import each other.
 const modules = [
   "../crates/koel-wasm/npm/keys.js",
+  "../crates/koel-wasm/npm/batches.js",
   "../crates/koel-wasm/npm/filter.js",
   "format.js",
   "chart.js",

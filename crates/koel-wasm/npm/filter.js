@@ -2,21 +2,20 @@
 //
 // A key is written to the module's input buffer as bytes: text as UTF-8, an integer as eight
 // little-endian bytes. The filter hashes the same bytes in Rust, Python and the command, so they
-// share files. Long batches are cut, so that the module's memory does not grow with them.
+// share files.
 //
 // A batch that fails has done the keys before the one that failed, and the exception says how many
-// (`done`) and has their answers (`answers`). Keys of arrays and sets are checked before the first
-// change; those of other iterables as they come.
+// (`done`) and has their answers (`answers`). `refuteMany` does all or none.
+//
+// A batch may run code of its caller between two pieces, which may free the filter. So each piece
+// asks for the handle again.
 //
 // Memory of WebAssembly moves when it grows: views of it are made anew for each call.
 
-import { bytesOf, isBytes, isInteger, nameOf, shown, viewOf, write, writeInteger } from "./keys.js";
+import { batches } from "./batches.js";
+import { bytesOf, isBytes, isInteger, shown, viewOf, write } from "./keys.js";
 
 const decoder = new TextDecoder();
-
-/** The most keys that a call passes at once, and bytes of them, unless one key has more. */
-const BATCH_KEYS = 1 << 14;
-const BATCH_BYTES = 1 << 20;
 
 /** The input buffer has at least so many bytes. */
 const LEAST_INPUT = 1 << 12;
@@ -26,10 +25,7 @@ const GROW_FROM = 1000n;
 /** ... and keeps its rate up to so many. 32-bit memory holds no more than six times as many. */
 const GROW_TO = 100_000_000n;
 
-const CODES = { [-1]: "full", [-2]: "settings", [-3]: "bytes", [-4]: "memory", [-5]: "internal" };
-
-/** How keys of a batch lie in the input buffer. */
-const [TEXTS, INTEGERS] = [0, 1];
+const CODES = { [-1]: "full", [-2]: "settings", [-3]: "bytes", [-4]: "memory", [-5]: "internal", [-6]: "base" };
 
 /** An operation that failed. The message is the library's sentence. */
 export class KoelError extends Error {
@@ -56,6 +52,20 @@ function optionOf(name, value, type) {
 function secondOf(name, value, first, second) {
   if (value === first || value === second) return value === second ? 1 : 0;
   throw new TypeError(`${name}: expected "${first}" or "${second}", got ${shown(value)}`);
+}
+
+/**
+ * The options, if there are no others than these. A filter, an array, bytes or a promise would look
+ * like an object without options.
+ */
+function optionsOf(options, ...names) {
+  const prototype = typeof options === "object" && options !== null && Object.getPrototypeOf(options);
+  if (prototype !== null && !(prototype && Object.getPrototypeOf(prototype) === null)) {
+    throw new TypeError("expected an object of options, such as { capacity: 1_000_000 }");
+  }
+  const other = Object.keys(options).find((name) => !names.includes(name));
+  if (other !== undefined) throw new TypeError(`no option ${other}: there are ${names.join(", ")}`);
+  return options;
 }
 
 /** An export whose traps are exceptions of this package. */
@@ -140,101 +150,7 @@ export function bind(load) {
     }
   });
 
-  /** Passes on integers of 64 bits as they lie in memory. */
-  function eachWords(words, each) {
-    for (let start = 0; start < words.length; start += BATCH_KEYS) {
-      const piece = words.subarray(start, start + BATCH_KEYS);
-      // Little-endian, as WebAssembly and every machine that runs Node or a browser today.
-      input(piece.byteLength).set(new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength));
-      each(INTEGERS, piece.length);
-    }
-  }
-
-  /** Passes on checked keys of an array. */
-  function eachOf(keys, areIntegers, each) {
-    const put = areIntegers ? putIntegers : putTexts;
-    for (let start = 0; start < keys.length; ) {
-      const count = put(keys, start);
-      each(areIntegers ? INTEGERS : TEXTS, count);
-      start += count;
-    }
-  }
-
-  function putIntegers(keys, start) {
-    const count = Math.min(keys.length - start, BATCH_KEYS);
-    const view = viewOf(input(8 * count));
-    for (let i = 0; i < count; i += 1) writeInteger(keys[start + i], view, 8 * i);
-    return count;
-  }
-
-  function putTexts(keys, start) {
-    const most = Math.min(keys.length - start, BATCH_KEYS);
-    const heads = 4 * most;
-    let [count, at, target] = [0, heads, input(heads + BATCH_BYTES)];
-    const lengths = new Uint32Array(most);
-    const room = (size) => {
-      if (at + size <= target.length) return target;
-      // A key that is longer than all buffers has one for itself.
-      return count === 0 ? (target = input(at + size)) : undefined;
-    };
-    while (count < most) {
-      const length = write(keys[start + count], at, room);
-      if (length < 0) break;
-      lengths[count] = length;
-      at += length;
-      count += 1;
-    }
-    // The bytes follow the lengths at once, also where there are fewer keys.
-    target.copyWithin(4 * count, heads, at);
-    const view = new DataView(target.buffer, target.byteOffset, 4 * count);
-    for (let i = 0; i < count; i += 1) view.setUint32(4 * i, lengths[i], true);
-    return count;
-  }
-
-  /** Checks all keys of an array. Returns whether all are integers. */
-  function areIntegers(keys) {
-    let all = true;
-    // Not `every`: each key is checked, and holes of an array too.
-    for (let i = 0; i < keys.length; i += 1) all = isInteger(keys[i]) && all;
-    return all;
-  }
-
-  /** Passes on the keys of an iterable that may have no end: those before one that fails. */
-  function eachOfStream(keys, each) {
-    let [piece, all] = [[], true];
-    const pass = () => {
-      eachOf(piece, all, each);
-      [piece, all] = [[], true];
-    };
-    try {
-      for (const key of keys) {
-        all = isInteger(key) && all;
-        if (piece.push(key) === BATCH_KEYS) pass();
-      }
-    } catch (error) {
-      // Nothing more is passed on if that is what failed.
-      if (!isTold(error)) pass();
-      throw error;
-    }
-    pass();
-  }
-
-  /** The exception of the last call that failed within a batch. */
-  let told;
-  const isTold = (error) => told !== undefined && error === told;
-
-  /** Passes on a batch in pieces. Calls `each` with their kind and number of keys. */
-  function inBatches(keys, each) {
-    const name = nameOf(keys);
-    if (name === "BigUint64Array" || name === "BigInt64Array") return eachWords(keys, each);
-    if (typeof keys?.[Symbol.iterator] !== "function" || typeof keys === "string" || isBytes(keys)) {
-      throw new TypeError("keys must be an array or another iterable; for one key, use [key]");
-    }
-    const isSet = Object.prototype.toString.call(keys) === "[object Set]";
-    const list = isSet ? [...keys] : keys;
-    if (!Array.isArray(list) && name === undefined) return eachOfStream(keys, each);
-    return eachOf(list, areIntegers(list), each);
-  }
+  const inBatches = batches(input);
 
   /**
    * Does `work` for each piece of a batch, and then reads its answers with `read`. An exception is
@@ -250,14 +166,12 @@ export function bind(load) {
       }
       done += count;
     };
-    told = undefined;
     try {
       inBatches(keys, (kind, count) => {
         const result = work(kind, count);
         try {
           checked(result);
         } catch (error) {
-          told = error;
           if (adds) {
             wasm.koel_put_added();
             take(wasm.koel_done());
@@ -275,6 +189,13 @@ export function bind(load) {
   const flag = (view, i) => view.getUint8(i) !== 0;
   const number = (view, i) => Number(view.getBigUint64(8 * i, true));
 
+  /** The output, which may be large, so that it is not kept. */
+  function taken() {
+    const bytes = output().slice();
+    clearBuffers();
+    return bytes;
+  }
+
   /** The result of an export that makes a filter, for the constructor. */
   class Made {
     constructor(result) {
@@ -283,10 +204,9 @@ export function bind(load) {
   }
 
   function build(options) {
-    if (options === null || typeof options !== "object") {
-      throw new TypeError("expected an object of options, such as { capacity: 1_000_000 }");
-    }
-    const { capacity, errorRate = 0.001, growable = false, prefer = "small", seed, secret } = options;
+    const { capacity, errorRate = 0.001, growable = false, prefer = "small", seed, secret } = optionsOf(
+      options, "capacity", "errorRate", "growable", "prefer", "seed", "secret",
+    );
     if (secret !== undefined && (!isBytes(secret) || secret.length !== 16)) {
       throw new TypeError("secret: expected a Uint8Array of 16 bytes");
     }
@@ -306,8 +226,25 @@ export function bind(load) {
     return wasm.koel_build(...settings, secret ? 1 : 0);
   }
 
+  /** The filter that `make` makes of the bytes, which it finds in the input buffer. */
+  function fromInput(bytes, make) {
+    const view = bytesOf(bytes);
+    if (!view) throw new TypeError("expected a Uint8Array or an ArrayBuffer");
+    input(view.length).set(view);
+    try {
+      return new CuckooFilter(new Made(make(view.length)));
+    } finally {
+      clearBuffers();
+    }
+  }
+
   class CuckooFilter {
     #handle;
+
+    static #check(value) {
+      const isFilter = typeof value === "object" && value !== null && #handle in value;
+      if (!isFilter) throw new TypeError("expected a CuckooFilter");
+    }
 
     constructor(options = {}) {
       const { handle } = options instanceof Made ? options : new Made(build(options));
@@ -316,15 +253,8 @@ export function bind(load) {
     }
 
     static fromBytes(bytes) {
-      const view = bytesOf(bytes);
-      if (!view) throw new TypeError("expected a Uint8Array or an ArrayBuffer");
       start();
-      input(view.length).set(view);
-      try {
-        return new CuckooFilter(new Made(wasm.koel_open(view.length)));
-      } finally {
-        clearBuffers();
-      }
+      return fromInput(bytes, (length) => wasm.koel_open(length));
     }
 
     /** The handle, unless the filter was freed. */
@@ -351,42 +281,81 @@ export function bind(load) {
     }
 
     count(key) {
-      return wasm.koel_count(this.#open, put(key));
+      return checked(wasm.koel_count(this.#open, put(key)));
+    }
+
+    /** A batch whose pieces go to an export of the module. */
+    #batch(run, keys, read, adds) {
+      // Also where there are no keys, a filter that was freed throws.
+      this.#open;
+      return batch(keys, (kind, count) => run(this.#open, kind, count), read, adds);
     }
 
     addMany(keys) {
-      const handle = this.#open;
-      batch(keys, (kind, count) => wasm.koel_add_many(handle, kind, count), undefined, true);
+      this.#batch(wasm.koel_add_many, keys, undefined, true);
       return this;
     }
 
     addUniqueMany(keys) {
-      const handle = this.#open;
-      return batch(keys, (kind, count) => wasm.koel_add_unique_many(handle, kind, count), flag, true);
+      return this.#batch(wasm.koel_add_unique_many, keys, flag, true);
     }
 
     hasMany(keys) {
-      const handle = this.#open;
-      return batch(keys, (kind, count) => wasm.koel_has_many(handle, kind, count), flag);
+      return this.#batch(wasm.koel_has_many, keys, flag);
     }
 
     deleteMany(keys) {
-      const handle = this.#open;
-      return batch(keys, (kind, count) => wasm.koel_delete_many(handle, kind, count), flag);
+      return this.#batch(wasm.koel_delete_many, keys, flag);
     }
 
     countMany(keys) {
-      const handle = this.#open;
-      return batch(keys, (kind, count) => wasm.koel_count_many(handle, kind, count), number);
+      return this.#batch(wasm.koel_count_many, keys, number);
     }
 
-    merge(other, { counts = "max" } = {}) {
-      if (!(typeof other === "object" && other !== null && #handle in other)) {
-        throw new TypeError("expected a CuckooFilter");
+    refute(key) {
+      return checked(wasm.koel_refute(this.#open, put(key))) === 1;
+    }
+
+    refuteMany(keys) {
+      this.#open;
+      // The hashes of reported keys: all keys are read before the first change.
+      const pieces = [];
+      inBatches(keys, (kind, count) => {
+        checked(wasm.koel_reported(this.#open, kind, count));
+        pieces.push(output().slice());
+      });
+      const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+      const target = input(length);
+      let at = 0;
+      for (const piece of pieces) {
+        target.set(piece, at);
+        at += piece.length;
       }
+      const before = this.corrections;
+      try {
+        checked(wasm.koel_refute_many(this.#open, length / 8));
+      } finally {
+        clearBuffers();
+      }
+      return this.corrections - before;
+    }
+
+    merge(other, options = {}) {
+      CuckooFilter.#check(other);
+      const { counts = "max" } = optionsOf(options, "counts");
       const sums = secondOf("counts", counts, "max", "sum");
       checked(wasm.koel_merge(this.#open, other.#open, sums));
       return this;
+    }
+
+    patchTo(newer) {
+      CuckooFilter.#check(newer);
+      checked(wasm.koel_patch_to(this.#open, newer.#open));
+      return taken();
+    }
+
+    patched(patch) {
+      return fromInput(patch, (length) => wasm.koel_patched(this.#open, length));
     }
 
     clear() {
@@ -395,9 +364,7 @@ export function bind(load) {
 
     toBytes() {
       checked(wasm.koel_image(this.#open));
-      const bytes = output().slice();
-      clearBuffers();
-      return bytes;
+      return taken();
     }
 
     free() {
@@ -408,31 +375,35 @@ export function bind(load) {
     }
 
     get size() {
-      return wasm.koel_len(this.#open);
+      return checked(wasm.koel_len(this.#open));
+    }
+
+    get corrections() {
+      return checked(wasm.koel_corrections(this.#open));
     }
 
     get capacity() {
-      return wasm.koel_capacity(this.#open);
+      return checked(wasm.koel_capacity(this.#open));
     }
 
     get errorRate() {
-      return wasm.koel_error_rate(this.#open);
+      return checked(wasm.koel_error_rate(this.#open));
     }
 
     get currentErrorRate() {
-      return wasm.koel_current_error_rate(this.#open);
+      return checked(wasm.koel_current_error_rate(this.#open));
     }
 
     get loadFactor() {
-      return wasm.koel_load_factor(this.#open);
+      return checked(wasm.koel_load_factor(this.#open));
     }
 
     get byteLength() {
-      return wasm.koel_byte_length(this.#open);
+      return checked(wasm.koel_byte_length(this.#open));
     }
 
     get growable() {
-      return wasm.koel_growable(this.#open) === 1;
+      return checked(wasm.koel_growable(this.#open)) === 1;
     }
 
     toString() {

@@ -94,7 +94,10 @@ export class CuckooFilter {
    */
   delete(key: Key): boolean;
 
-  /** How often a key was added and not deleted. Never too low. */
+  /**
+   * How often a key was added and not deleted. Never too low, except that a number above 2^53 is
+   * rounded.
+   */
   count(key: Key): number;
 
   /**
@@ -120,6 +123,49 @@ export class CuckooFilter {
   countMany(keys: Keys): number[];
 
   /**
+   * Tells the filter that a key was not added. If the filter reports it, the key gets a correction
+   * and is not reported any more. Returns whether it got one.
+   *
+   * Never refute a key that is in: it would be hidden. Adding the key takes its correction back. A
+   * key that is absent now may be reported after more keys were added: refute it again.
+   *
+   * ```js
+   * const blocked = new CuckooFilter({ capacity: 1_000_000 }).addMany(names);
+   * blocked.refuteMany(allowed); // none of these is reported any more
+   * ```
+   * @throws {KoelError} with code `"full"` if there are as many corrections as slots. Then nothing
+   * has changed.
+   */
+  refute(key: Key): boolean;
+
+  /**
+   * Refutes many keys, all or none. Returns how many corrections were made. All keys are read before
+   * the first change, also those of an iterator: whatever is thrown, nothing has changed.
+   * @throws {KoelError} with code `"full"` if there would be more corrections than slots.
+   */
+  refuteMany(keys: Keys): number;
+
+  /**
+   * The patch that makes the content of `newer` of this filter: some 2 bytes a change. Both have the
+   * same settings and the same capacity, and have not grown.
+   * @throws {KoelError} with code `"settings"` if no patch can be made of these filters, and
+   * `"full"` if the new keys find no room in this one.
+   */
+  patchTo(newer: CuckooFilter): Uint8Array;
+
+  /**
+   * The filter that a patch makes of this one, which stays as it is: a patch of `patchTo`, or of
+   * Rust, Python or the command. The result is verified.
+   *
+   * ```js
+   * const tonight = CuckooFilter.fromBytes(list).patched(patch);
+   * ```
+   * @throws {KoelError} with code `"bytes"` if the patch is damaged or cut short, `"base"` if it was
+   * made for another filter or was applied already, and `"full"` if there is no room.
+   */
+  patched(patch: Uint8Array | ArrayBuffer): CuckooFilter;
+
+  /**
    * Adds the keys of another filter that was built alike. A key in both gets the larger count, as in
    * a union of sets, or with `"sum"` the sum of both.
    * @throws {KoelError} with code `"settings"` unless both were built alike, and `"full"` if the
@@ -142,6 +188,8 @@ export class CuckooFilter {
   /** A line with its figures, which `console.log` prints in Node. */
   toString(): string;
 
+  /** Keys that were refuted, and not added since. */
+  readonly corrections: number;
   /** Keys in the filter, with copies. */
   readonly size: number;
   /** Distinct keys that it was built for. */
@@ -161,15 +209,16 @@ export class CuckooFilter {
 /** An operation that failed. The message says why, and what to do. */
 export class KoelError extends Error {
   /**
-   * * `"full"`: no room for a key;
-   * * `"settings"`: a filter cannot be built with these settings, or two cannot be merged;
-   * * `"bytes"`: the bytes are not a sound filter;
+   * * `"full"`: no room for a key or a correction;
+   * * `"settings"`: a filter cannot be built with these settings, or two were not built alike;
+   * * `"bytes"`: the bytes are not a sound filter or patch;
+   * * `"base"`: the patch is for another filter, or was applied already;
    * * `"memory"`: there is no memory;
    * * `"freed"`: the filter was freed;
    * * `"init"`: of `koel-filter/init`, before a module is there;
    * * `"internal"`: an error of this package.
    */
-  readonly code: "full" | "settings" | "bytes" | "memory" | "freed" | "init" | "internal";
+  readonly code: "full" | "settings" | "bytes" | "base" | "memory" | "freed" | "init" | "internal";
 
   /** Of a batch: how many keys are done. See {@link Failed}. */
   readonly done?: number;

@@ -10,11 +10,28 @@ export const nameOf = (value) => (ArrayBuffer.isView(value) ? value[Symbol.toStr
 
 export const isBytes = (value) => value instanceof Uint8Array || nameOf(value) === "Uint8Array";
 
+/** Whether a value is what `Object.prototype.toString` calls so, also one of another window. */
+export const isA = (value, name) => Object.prototype.toString.call(value) === `[object ${name}]`;
+
+/**
+ * Throws for a view of a buffer that was moved to a worker, or shrank: its length is 0, so that it
+ * looks like an empty key or batch.
+ */
+export function checkAttached(view) {
+  if (view.length > 0) return;
+  try {
+    Uint8Array.prototype.indexOf.call(view, 0);
+  } catch {
+    throw new TypeError("this typed array has lost its buffer, which was moved or shrank");
+  }
+}
+
 /** The bytes of an ArrayBuffer or a Uint8Array of any window; undefined for anything else. */
 export function bytesOf(value) {
-  if (isBytes(value)) return value;
-  const isBuffer = Object.prototype.toString.call(value) === "[object ArrayBuffer]";
-  return isBuffer ? new Uint8Array(value) : undefined;
+  const view = isA(value, "ArrayBuffer") ? new Uint8Array(value) : value;
+  if (!isBytes(view)) return undefined;
+  checkAttached(view);
+  return view;
 }
 
 /** Half of a character beyond U+FFFF, which has no UTF-8. Two of them would be one key. */
@@ -33,6 +50,7 @@ export function isInteger(key) {
     if (isWellFormed(key)) return false;
     throw new TypeError("a text with half of a surrogate pair has no UTF-8, and is no key");
   } else if (isBytes(key)) {
+    checkAttached(key);
     return false;
   } else {
     throw new TypeError("a key must be a string, a Uint8Array, a bigint or a whole number");

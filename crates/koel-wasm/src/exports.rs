@@ -1,8 +1,7 @@
 //! The functions that filter.js calls. Each passes its arguments to [`Host`].
 //!
 //! A result is a number: from 0 on it is the answer, below it is a [`Code`], and then the output
-//! buffer has the sentence of the error. Figures that cannot fail are returned as they are, and are
-//! 0 for a handle without a filter.
+//! buffer has the sentence of the error.
 //!
 //! `unsafe` is here only in `#[unsafe(no_mangle)]`, which gives a function its name in the
 //! WebAssembly module.
@@ -38,9 +37,19 @@ fn handle(work: impl FnOnce(&mut Host) -> Result<u32, Failure>) -> i32 {
     })
 }
 
+/// Runs `work`, whose result may be beyond 32 bits or have a fraction.
+fn figure(work: impl FnOnce(&Host) -> Result<f64, Failure>) -> f64 {
+    let mut figure = 0.0;
+    let code = answer(|host| {
+        figure = work(host)?;
+        Ok(0)
+    });
+    if code < 0 { f64::from(code) } else { figure }
+}
+
 /// A figure of a filter.
-fn figure(filter: u32, read: impl FnOnce(&koel::CuckooFilter) -> f64) -> f64 {
-    HOST.with_borrow(|host| host.filter(filter).map_or(0.0, read))
+fn figure_of(filter: u32, read: impl FnOnce(&koel::CuckooFilter) -> f64) -> f64 {
+    figure(|host| host.filter(filter).map(read))
 }
 
 /// The keys of a batch: 0 for texts, 1 for integers.
@@ -156,7 +165,7 @@ pub extern "C" fn koel_delete(filter: u32, len: usize) -> i32 {
 /// How often such a key was added.
 #[unsafe(no_mangle)]
 pub extern "C" fn koel_count(filter: u32, len: usize) -> f64 {
-    HOST.with_borrow(|host| host.count(filter, len).map_or(0.0, |count| count as f64))
+    figure(|host| host.count(filter, len).map(|count| count as f64))
 }
 
 /// Adds a batch.
@@ -190,6 +199,36 @@ pub extern "C" fn koel_merge(filter: u32, other: u32, sums: u32) -> i32 {
     answer(|host| host.merge(filter, other, counts).map(|()| 0))
 }
 
+/// 1 if such a key, which was not added, got a correction, otherwise 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_refute(filter: u32, len: usize) -> i32 {
+    answer(|host| host.refute(filter, len).map(i32::from))
+}
+
+/// Outputs the hashes of those keys of a batch that are reported.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_reported(filter: u32, kind: u32, count: u32) -> i32 {
+    answer(|host| host.reported(filter, keys(kind, count)).map(|()| 0))
+}
+
+/// Refutes the keys with so many of these hashes in the input, all or none.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_refute_many(filter: u32, count: usize) -> i32 {
+    answer(|host| host.refute_many(filter, count).map(|()| 0))
+}
+
+/// Outputs the patch that makes the filter `new` of this one.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_patch_to(filter: u32, new: u32) -> i32 {
+    answer(|host| host.patch_to(filter, new).map(|()| 0))
+}
+
+/// The filter that the patch in the first `len` bytes of the input makes of this one.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_patched(filter: u32, len: usize) -> i32 {
+    handle(|host| host.patched(filter, len))
+}
+
 /// Outputs a byte for each key of a batch: whether it is in.
 #[unsafe(no_mangle)]
 pub extern "C" fn koel_has_many(filter: u32, kind: u32, count: u32) -> i32 {
@@ -211,43 +250,49 @@ pub extern "C" fn koel_count_many(filter: u32, kind: u32, count: u32) -> i32 {
 /// Keys in the filter, with copies.
 #[unsafe(no_mangle)]
 pub extern "C" fn koel_len(filter: u32) -> f64 {
-    figure(filter, |filter| filter.len() as f64)
+    figure_of(filter, |filter| filter.len() as f64)
+}
+
+/// Corrections.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_corrections(filter: u32) -> f64 {
+    figure_of(filter, |filter| filter.corrections() as f64)
 }
 
 /// Distinct keys that it was built for.
 #[unsafe(no_mangle)]
 pub extern "C" fn koel_capacity(filter: u32) -> f64 {
-    figure(filter, |filter| filter.capacity() as f64)
+    figure_of(filter, |filter| filter.capacity() as f64)
 }
 
 /// The false-positive rate that it was built for.
 #[unsafe(no_mangle)]
 pub extern "C" fn koel_error_rate(filter: u32) -> f64 {
-    figure(filter, koel::CuckooFilter::requested_false_positive_rate)
+    figure_of(filter, koel::CuckooFilter::requested_false_positive_rate)
 }
 
 /// The false-positive rate as the filter is now.
 #[unsafe(no_mangle)]
 pub extern "C" fn koel_current_error_rate(filter: u32) -> f64 {
-    figure(filter, koel::CuckooFilter::false_positive_rate)
+    figure_of(filter, koel::CuckooFilter::false_positive_rate)
 }
 
 /// The share of slots in use.
 #[unsafe(no_mangle)]
 pub extern "C" fn koel_load_factor(filter: u32) -> f64 {
-    figure(filter, koel::CuckooFilter::load_factor)
+    figure_of(filter, koel::CuckooFilter::load_factor)
 }
 
 /// Bytes of the file image.
 #[unsafe(no_mangle)]
 pub extern "C" fn koel_byte_length(filter: u32) -> f64 {
-    figure(filter, |filter| filter.size_in_bytes() as f64)
+    figure_of(filter, |filter| filter.size_in_bytes() as f64)
 }
 
 /// 1 if the filter grows instead of refusing keys.
 #[unsafe(no_mangle)]
 pub extern "C" fn koel_growable(filter: u32) -> f64 {
-    figure(filter, |filter| f64::from(u8::from(filter.is_growable())))
+    figure_of(filter, |filter| f64::from(u8::from(filter.is_growable())))
 }
 
 /// The empty filter of the picture: a dozen buckets, built for this capacity and rate.

@@ -2,22 +2,24 @@
 
 use std::fmt::Display;
 
-use koel::{BuildError, FullError, ImageError, MemoryError, MergeError};
+use koel::{BuildError, FullError, ImageError, MemoryError, MergeError, PatchError};
 
 /// The kind of an error, which becomes the property `code` of the exception. 0 is success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Code {
-    /// No room for a key.
+    /// No room for a key or a correction.
     Full = -1,
-    /// A filter cannot be built with these settings, or two filters cannot be merged.
+    /// A filter cannot be built with these settings, or two filters were not built alike.
     Settings = -2,
-    /// Bytes are not a sound filter.
+    /// Bytes are not a sound filter or patch.
     Bytes = -3,
     /// The system has no memory.
     Memory = -4,
     /// A handle or a batch that filter.js would not pass.
     Internal = -5,
+    /// A patch is for another filter, or was applied already.
+    Base = -6,
 }
 
 /// An error: its kind, and its sentence.
@@ -71,6 +73,23 @@ impl From<MergeError> for Failure {
             MergeError::NoMemory => Self::new(Code::Memory, error),
             _ => Self::new(Code::Settings, error),
         }
+    }
+}
+
+impl From<PatchError> for Failure {
+    fn from(error: PatchError) -> Self {
+        let code = match error {
+            PatchError::NoMemory => Code::Memory,
+            PatchError::Full(_) => Code::Full,
+            PatchError::Incompatible { .. } | PatchError::Sizes { .. } | PatchError::Grown => {
+                Code::Settings
+            }
+            PatchError::OtherSettings | PatchError::WrongBase { .. } | PatchError::Applied => {
+                Code::Base
+            }
+            _ => Code::Bytes,
+        };
+        Self::new(code, error)
     }
 }
 

@@ -268,6 +268,63 @@ impl Host {
         Ok(())
     }
 
+    /// Tells the filter that such a key was not added. Whether it got a correction.
+    ///
+    /// # Errors
+    /// If there are as many corrections as slots.
+    pub fn refute(&mut self, handle: u32, len: usize) -> Result<bool, Failure> {
+        let (filter, input) = self.change(handle)?;
+        Ok(filter.refute(first(input, len)?)?)
+    }
+
+    /// Outputs the hashes of those keys of a batch that are reported, eight bytes each.
+    ///
+    /// # Errors
+    /// If there is no memory for them.
+    pub fn reported(&mut self, handle: u32, keys: Keys) -> Result<(), Failure> {
+        let filter = self.filter(handle)?;
+        let mut found = zeroed(keys.len())?;
+        let hashes = hashes(filter, &self.input, keys)?;
+        filter.contains_many(&hashes, &mut found);
+        self.reserve_output(found.len().saturating_mul(8))?;
+        let reported = hashes.iter().zip(found).filter(|(_, found)| *found);
+        self.output.extend(reported.flat_map(|(hash, _)| hash.get().to_le_bytes()));
+        Ok(())
+    }
+
+    /// Refutes the keys with so many hashes in the input buffer, all or none.
+    ///
+    /// # Errors
+    /// If there would be more corrections than slots. Nothing has changed then.
+    pub fn refute_many(&mut self, handle: u32, count: usize) -> Result<(), Failure> {
+        let (filter, input) = self.change(handle)?;
+        let bytes = input.as_chunks().0.get(..count).ok_or_else(malformed)?;
+        let mut hashes = Vec::new();
+        hashes.try_reserve_exact(count).map_err(|_| Failure::no_memory())?;
+        hashes.extend(bytes.iter().map(|&hash| KeyHash::new(u64::from_le_bytes(hash))));
+        filter.refute_many(&hashes)?;
+        Ok(())
+    }
+
+    /// Outputs the patch that makes the filter `new` of this one.
+    ///
+    /// # Errors
+    /// If both were not built alike, have grown, or the new keys find no room.
+    pub fn patch_to(&mut self, handle: u32, new: u32) -> Result<(), Failure> {
+        self.output = self.filter(handle)?.patch_to(self.filter(new)?)?;
+        Ok(())
+    }
+
+    /// The handle of the filter that the patch in the first `len` bytes of the input buffer makes
+    /// of this one, which stays as it is.
+    ///
+    /// # Errors
+    /// If the bytes are not a sound patch of this filter.
+    pub fn patched(&mut self, handle: u32, len: usize) -> Result<u32, Failure> {
+        let patched = self.filter(handle)?.patched(first(&self.input, len)?)?;
+        self.keep(patched)
+    }
+
     /// Outputs a byte for each key of a batch: whether it is in.
     ///
     /// # Errors

@@ -1,7 +1,8 @@
 //! The filter for JavaScript, compiled for `wasm32-unknown-unknown`.
 //!
 //! ```text
-//!     npm/filter.js   the class that users see: encodes keys, throws exceptions
+//!     npm/filter.js   the class that users see: throws exceptions
+//!     npm/batches.js  batches of keys in pieces; keys.js: a key as bytes
 //!     npm/index.js    the main entry, with this module inside; init.js and workerd.js without it
 //!     exports.rs      functions with numbers as arguments, called by filter.js
 //!     page.rs         what only the page asks: operations step by step, sizes

@@ -10,6 +10,10 @@ const unique: boolean[] = filter.addUniqueMany(new Set(["a"]));
 const isNew: boolean = filter.addUnique(new Uint8Array(3));
 const counts: number[] = filter.countMany(["a"] as const);
 const bytes: Uint8Array = CuckooFilter.fromBytes(filter.toBytes()).merge(filter).toBytes();
+const corrected: boolean = filter.refute("b");
+const corrections: number = filter.refuteMany(new Set(["c"])) + filter.corrections;
+const patch: Uint8Array = filter.patchTo(filter);
+const patched: CuckooFilter = filter.patched(patch).patched(new ArrayBuffer(3));
 const code = (error: KoelError): string => error.code;
 const done = (error: Failed<boolean[]>): boolean[] => error.answers.slice(0, error.done);
 const ready: Promise<void> = init(new URL("https://example.org/koel.wasm"));
@@ -27,4 +31,4 @@ filter.size = 3;
 // @ts-expect-error: no such preference.
 new CuckooFilter({ prefer: "large" });
 
-export { bytes, code, counts, done, found, isNew, ready, scoped, unique };
+export { bytes, code, corrected, corrections, counts, done, patched, found, isNew, ready, scoped, unique };
