@@ -105,8 +105,8 @@ impl CountingFilter {
         self.contents.write(key.py(), |contents| contents.owned()?.add(&hash, times.0).or_raise())
     }
 
-    /// Counts each of many keys. Returns how many there were. A mapping, such as a `Counter`, raises
-    /// TypeError: use `add(key, times)` for each of its items.
+    /// Counts each of many keys. Returns how many there were. A mapping, such as a `Counter`,
+    /// raises TypeError: use `add(key, times)` for each of its items.
     ///
     /// Takes the keys, and `width`, as `contains_many` does. Skips missing keys (null). Raises
     /// `koel.Full` at the first key that finds no room. Whatever it raises, the keys before that

@@ -1,7 +1,7 @@
 //! `EXISTS key item`, `MEXISTS key item..`, `COUNT key item` and `MCOUNT key item..`
 //!
-//! A key that is missing is an empty filter. So is, as in the reference, one of another type; MCOUNT,
-//! which the reference does not have, refuses that.
+//! A key that is missing is an empty filter. So is, as in the reference, one of another type;
+//! MCOUNT, which the reference does not have, refuses that.
 
 use super::reply::Reply;
 use crate::error::Error;

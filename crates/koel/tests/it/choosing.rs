@@ -7,19 +7,25 @@ use koel::{
 
 type Map = CuckooMap<u64, u64>;
 
-/// Whether a type has a trait: an inherent constant goes before that of a trait.
+trait Yes {
+    fn has(&self) -> bool {
+        true
+    }
+}
+
+trait No {
+    fn has(&self) -> bool {
+        false
+    }
+}
+
+/// Whether a type has a trait: a method of the value goes before that of its reference.
 macro_rules! has {
     ($type:ty: [$($bound:tt)+]) => {{
         struct Of<T>(core::marker::PhantomData<T>);
-        trait Otherwise {
-            const HAS: bool = false;
-        }
-        impl<T> Otherwise for Of<T> {}
-        #[allow(dead_code, reason = "for some types it is the other constant")]
-        impl<T: $($bound)+> Of<T> {
-            const HAS: bool = true;
-        }
-        <Of<$type>>::HAS
+        impl<T: $($bound)+> Yes for Of<T> {}
+        impl<T> No for &Of<T> {}
+        (&Of::<$type>(core::marker::PhantomData)).has()
     }};
 }
 
