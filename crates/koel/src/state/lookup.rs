@@ -1,6 +1,6 @@
 //! Lookups of keys in a body, of single keys and of many.
 
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 
 use super::{Body, on_table, reading};
 use crate::Key;
@@ -43,7 +43,18 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     pub(crate) fn contains_many(&self, hashes: impl Hashes, found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len(), "one answer for each key");
         on_table!(&self.buckets, table => contains_each(table.table(), hashes, found));
-        self.each_exact(hashes, |key, copies| found[key] = copies > 0);
+        if self.state.exact.lens()[0] > 0 {
+            self.each_exact(hashes, 0..found.len(), |key, copies| found[key] = copies > 0);
+            return;
+        }
+        // Only a yes may have a correction.
+        let mut from = 0;
+        while let Some(skipped) = found[from..].iter().position(|&is_found| is_found) {
+            let start = from + skipped;
+            let more = found[start..].iter().position(|&is_found| !is_found);
+            from = more.map_or(found.len(), |more| start + more);
+            self.each_exact(hashes, start..from, |key, copies| found[key] = copies > 0);
+        }
     }
 
     /// How often the key with this address is in.
@@ -70,18 +81,23 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     pub(crate) fn count_many(&self, hashes: impl Hashes, counts: &mut [u64]) {
         assert_eq!(hashes.len(), counts.len(), "one answer for each key");
         reading!(self, reader => reader.count_each(hashes, counts));
-        self.each_exact(hashes, |key, copies| {
+        self.each_exact(hashes, 0..counts.len(), |key, copies| {
             counts[key] = if copies > 0 { counts[key].saturating_add(copies) } else { 0 };
         });
     }
 
-    /// Calls `found` with the number of each key that has an exact answer, and its copies beside
-    /// the table.
-    fn each_exact(&self, hashes: impl Hashes, mut found: impl FnMut(usize, u64)) {
+    /// Calls `found` with the number of each of these keys that has an exact answer, and its copies
+    /// beside the table.
+    fn each_exact(
+        &self,
+        hashes: impl Hashes,
+        keys: Range<usize>,
+        mut found: impl FnMut(usize, u64),
+    ) {
         if self.state.exact.is_empty() {
             return;
         }
-        let all = each_address(hashes, 0..hashes.len(), |key, address| {
+        let all = each_address(hashes, keys, |key, address| {
             self.state.exact.copies(address).into_iter().for_each(|copies| found(key, copies));
             ControlFlow::<()>::Continue(())
         });

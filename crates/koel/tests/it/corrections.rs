@@ -26,13 +26,22 @@ impl Refuted {
             0..24 => self.insert(key),
             24..34 => self.remove(key),
             34..50 => self.refute(key),
-            50..54 => self.filter.shrink_to_fit(),
+            50..52 => self.filter.shrink_to_fit(),
+            // Refused by a filter of one size that is full: it changes nothing.
+            52 => self.filter.reserve(key).unwrap_or(()),
+            53 if key % 16 == 0 => {
+                self.filter.clear();
+                self.held.clear();
+                self.absent.clear();
+            }
             54..58 => {
                 self.filter = CuckooFilter::from_bytes(&self.filter.to_bytes()).unwrap();
             }
             58 => std::mem::swap(self, other),
             59 => self.merge(other),
             60..62 => self.insert_many(key),
+            62 => self.insert_unique(key),
+            63 => self.refute_many(key),
             _ => {}
         }
     }
@@ -56,6 +65,15 @@ impl Refuted {
         (first..first + done).for_each(|key| self.hold(key, 1));
     }
 
+    /// A refuted key is not reported, so it is added.
+    fn insert_unique(&mut self, key: u64) {
+        let was_reported = self.filter.contains(&key);
+        if self.filter.insert_unique(&key).is_ok_and(|is_new| is_new) {
+            assert!(!was_reported);
+            self.hold(key, 1);
+        }
+    }
+
     fn remove(&mut self, key: u64) {
         let Some(copies) = self.held.get_mut(&key) else { return };
         *copies -= 1;
@@ -74,6 +92,15 @@ impl Refuted {
             assert!(!self.filter.remove(&key) && self.filter.count(&key) == 0);
             assert_eq!(self.filter.refute(&key), Ok(false));
         }
+    }
+
+    fn refute_many(&mut self, first: u64) {
+        let absent = (first..first + 10).filter(|key| !self.held.contains_key(key));
+        let keys: Vec<u64> = absent.collect();
+        let reported: Vec<u64> =
+            keys.iter().copied().filter(|key| self.filter.contains(key)).collect();
+        assert_eq!(self.filter.refute_many(&keys), Ok(reported.len() as u64));
+        self.absent.extend(reported);
     }
 
     /// A correction stays if the other filter does not report its key.
@@ -108,12 +135,16 @@ fn no_member_is_lost_and_no_refuted_key_is_reported_whatever_happens() {
             one.step(number, &mut other);
             one.check();
         }
-        let (filter, keys): (_, Vec<u64>) = (one.filter, (0..1024).collect());
+        let (mut filter, keys): (_, Vec<u64>) = (one.filter, (0..1024).collect());
         let mut found = vec![false; keys.len()];
         filter.contains_many(&keys, &mut found);
         assert!(keys.iter().zip(found).all(|(key, found)| found == filter.contains(key)));
         assert_eq!(filter.verify(), Ok(()));
         assert_eq!(audit(&filter.to_bytes()), Ok(()));
+        // The last, because copies that entries share do not add up.
+        if filter.merge(&other.filter, Merge::Max).is_ok() {
+            assert!(one.held.keys().chain(other.held.keys()).all(|key| filter.contains(key)));
+        }
     }
 }
 
