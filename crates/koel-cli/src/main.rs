@@ -7,7 +7,8 @@
 //! What the verbs share; each imports only what stands below it:
 //! server/        talks to Valkey and Redis: filters sent and received, the URL of one (remote)
 //! filter/        filters from arguments: sized, built (sizing, key_count, spool), grown ahead of
-//!                their input (room), opened (file), compared, patched (patch_file), written (target)
+//!                their input (room), opened (file), compared, patched (patch_file), and
+//!                written (target)
 //! output         lines and reports, files replaced in one step
 //! input          reads keys from files and pipes
 //! lists/         from lines to keys: the options (line_args), what a filter stores of them

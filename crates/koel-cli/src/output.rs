@@ -1,7 +1,7 @@
 //! Writes results: filters to files, atomically; lines and reports to standard output.
 //!
 //! What a path may name, and what is done then:
-//! - A regular file, or nothing yet: a new file replaces it in one step (`koel_store::content::replace`).
+//! - A regular file, or nothing yet: a new file replaces it in one step ([`Replacement`]).
 //! - A symbolic link: it stays; the file that it points to is replaced or created.
 //! - A pipe, a device or an open descriptor, such as `>(gzip > x.gz)`: it is written directly.
 //! - Another name of standard output, such as `/dev/stdout`: treated as standard output.
