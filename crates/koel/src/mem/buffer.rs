@@ -16,7 +16,7 @@
 //!   error.
 
 use alloc::vec::Vec;
-use core::{alloc::Layout, fmt, hint, mem};
+use core::{alloc::Layout, fmt, hint};
 
 use bytemuck::allocation::try_zeroed_vec;
 use bytemuck::{must_cast_slice, must_cast_slice_mut};
@@ -72,45 +72,55 @@ impl Buffer {
     }
 
     /// Adds zeros to make it `len` bytes long. False, and nothing changed, where the system has no
-    /// memory for them. Ordinary memory gets room for some more, so that it seldom moves; glibc
-    /// then moves pages, not bytes.
+    /// memory for them.
     pub(crate) fn grow(&mut self, len: usize) -> bool {
-        match &mut self.0 {
-            Memory::Heap(heap) if words(len) <= heap.capacity() => {
-                heap.resize(words(len), 0);
-                true
-            }
+        let has_room = self.reserve(len);
+        if has_room {
+            self.set_len(len);
+        }
+        has_room
+    }
+
+    /// Gets memory for `len` bytes, so that [`grow`](Self::grow) will not fail. False, and nothing
+    /// changed, where the system has none. Ordinary memory gets room for some more, so that it
+    /// seldom moves; glibc then moves pages, not bytes.
+    pub(crate) fn reserve(&mut self, len: usize) -> bool {
+        let has_room = match &self.0 {
+            Memory::Heap(heap) => words(len) <= heap.capacity(),
             #[cfg(feature = "huge-pages")]
-            Memory::Mapped { map, len: before } if len <= map.len() => {
-                *before = len;
-                true
-            }
-            _ => self.grow_elsewhere(len).is_some(),
+            Memory::Mapped { map, .. } => len <= map.len(),
+        };
+        has_room || self.reserve_elsewhere(len).is_some()
+    }
+
+    /// Makes it `len` bytes long, for which there is room. New ones are zeros.
+    fn set_len(&mut self, len: usize) {
+        match &mut self.0 {
+            Memory::Heap(heap) => heap.resize(words(len), 0),
+            #[cfg(feature = "huge-pages")]
+            Memory::Mapped { len: before, .. } => *before = len,
         }
     }
 
-    /// [`grow`](Self::grow) into new memory: a map with addresses to grow, or ordinary memory.
-    fn grow_elsewhere(&mut self, len: usize) -> Option<()> {
-        let wanted = words(len + len / 32);
-        let grown = match (Self::mapped(len, true), &mut self.0) {
+    /// [`reserve`](Self::reserve) in new memory: a map with addresses to grow, or ordinary memory.
+    fn reserve_elsewhere(&mut self, len: usize) -> Option<()> {
+        let (wanted, present) = (words(len + len / 32), self.as_ref().len());
+        let mut larger = match (Self::mapped(len, true), &mut self.0) {
             (Some(map), _) => map,
             // It may grow where it is.
             (None, Memory::Heap(heap)) => {
-                heap.try_reserve_exact(wanted - heap.len()).ok()?;
-                heap.resize(words(len), 0);
-                return Some(());
+                return heap.try_reserve_exact(wanted - heap.len()).ok();
             }
             #[cfg(feature = "huge-pages")]
             (None, Memory::Mapped { .. }) => {
                 let mut heap = Vec::new();
                 heap.try_reserve_exact(wanted).ok()?;
-                heap.resize(words(len), 0);
                 Self::from_words(heap)
             }
         };
-        let before = mem::replace(self, grown);
-        let before = before.as_ref();
-        self.as_mut()[..before.len()].copy_from_slice(before);
+        larger.set_len(present);
+        larger.as_mut().copy_from_slice(self.as_ref());
+        *self = larger;
         Some(())
     }
 
@@ -287,6 +297,7 @@ mod tests {
                 let len = len.max(written.len() + 8);
                 *written.last_mut().expect("some bytes") = 7;
                 *buffer.as_mut().last_mut().expect("some bytes") = 7;
+                assert!(buffer.reserve(len) && buffer.as_ref() == written);
                 assert!(buffer.grow(len));
                 written.resize(len, 0);
                 assert!(buffer.as_ref() == written, "{len}");
@@ -299,7 +310,7 @@ mod tests {
         assert!([false, true].iter().all(|&grows| Buffer::zeroed(1 << 60, grows).is_none()));
         let mut buffer = Buffer::zeroed(1000, true).unwrap();
         buffer.as_mut().fill(7);
-        assert!(!buffer.grow(1 << 60));
+        assert!(!buffer.grow(1 << 60) && !buffer.reserve(1 << 60));
         assert!(buffer.as_ref() == [7; 1000]);
     }
 }

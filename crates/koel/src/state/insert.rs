@@ -6,7 +6,6 @@
 use super::{COPIES_IN_BUCKETS, State, Writer};
 use crate::error::FullError;
 use crate::state::counters::WriteCounters;
-use crate::state::full::Crowded;
 use crate::table::search::Spares;
 use crate::table::trace::note;
 use crate::table::{Addressing, CuckooMut, LocationOf, Put, Taken, grows};
@@ -35,23 +34,22 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             return if is_there { Ok(false) } else { Err(FullError::Overflow) };
         }
         match self.table.put(&location, 0, 0) {
-            Put::Done => {
-                self.note_new(1);
-                Ok(true)
-            }
+            Put::Done => self.note_new(&location, 0).map(|()| true),
             Put::Repeated(_) if UNIQUE => Ok(false),
             refused => self.insert_refused(location, refused).map(|()| true),
         }
     }
 
-    /// Updates the totals for new entries, and keeps the load.
+    /// Updates the totals for a new entry that was put in an empty slot, and keeps the load. A
+    /// failure takes the entry out again.
     #[inline(always)]
-    pub(super) fn note_new(&mut self, entries: u64) {
-        self.state.len += entries;
-        self.state.entries += entries;
-        if grows::<T>() {
-            self.keep_load(0);
+    pub(super) fn note_new(&mut self, at: &LocationOf<T>, value: u64) -> Result<(), FullError> {
+        self.state.entries += 1;
+        if grows::<T>() && self.table.table().is_overfull(self.state.entries) {
+            self.step_or_undo(at, value)?;
         }
+        self.state.len += 1;
+        Ok(())
     }
 
     /// Adds a copy of a key that has entries already, or whose buckets are full. The caller has
@@ -63,10 +61,10 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         refused: Put,
     ) -> Result<(), FullError> {
         if let Put::Repeated(copies) = refused {
+            self.reserve_steps()?;
             self.add_copy(&at, copies)?;
         } else {
-            self.find_slot(at, 0)?;
-            self.keep_load(0);
+            self.place_refused(at, 0)?;
         }
         self.state.len += 1;
         Ok(())

@@ -76,7 +76,8 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 
     /// Makes a step of growth for an entry that has come, or for each of so many that are
     /// `coming`, while the table is too full for them. A table that was just widened is fuller than
-    /// designed, and gets there in small steps.
+    /// designed, and gets there in small steps. For an entry that has come, there is memory:
+    /// [`place_refused`](Self::place_refused), or [`step_or_undo`](Self::step_or_undo) instead.
     pub(super) fn keep_load(&mut self, coming: u64) {
         let is_overfull =
             |writer: &Self| writer.table.table().is_overfull(writer.state.entries + coming);
@@ -85,6 +86,34 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
                 return;
             }
         }
+    }
+
+    /// Gets memory for the steps of growth of one more entry, before anything is changed. Without,
+    /// an insert would be in here, and the step made only on a machine that has memory.
+    pub(super) fn reserve_steps(&mut self) -> Result<(), FullError> {
+        let is_due = grows::<T>() && self.table.table().is_overfull(self.state.entries + 1);
+        if is_due && !self.table.reserve_steps() { Err(FullError::NoMemory) } else { Ok(()) }
+    }
+
+    /// Gives an entry whose buckets are full a slot, and keeps the load.
+    pub(super) fn place_refused(&mut self, at: LocationOf<T>, value: u64) -> Result<(), FullError> {
+        self.reserve_steps()?;
+        self.find_slot(at, value)?;
+        self.keep_load(0);
+        Ok(())
+    }
+
+    /// Makes the step of growth that an entry makes due, which was put in an empty slot and counted
+    /// in `entries`. Takes it out again where there is no memory for the step.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn step_or_undo(&mut self, at: &LocationOf<T>, value: u64) -> Result<(), FullError> {
+        if self.split_chunk() != Step::NoMemory {
+            return Ok(());
+        }
+        self.table.take(at, value, |_| false);
+        self.state.entries -= 1;
+        Err(FullError::NoMemory)
     }
 
     /// Makes room ahead for as many of the coming keys as are a quarter of the entries. Returns how

@@ -28,8 +28,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         if self.table.put(&location, value, u64::MAX) != Put::Done {
             return self.insert_refused_pair(location, value);
         }
-        self.note_new(1);
-        Ok(())
+        self.note_new(&location, value)
     }
 
     /// Adds a pair whose buckets are full.
@@ -39,8 +38,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         at: LocationOf<T>,
         value: u64,
     ) -> Result<(), FullError> {
-        self.find_slot(at, value)?;
-        self.keep_load(0);
+        self.place_refused(at, value)?;
         self.state.len += 1;
         Ok(())
     }
@@ -55,9 +53,11 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// Gives an entry a slot with this value, and keeps the load.
     pub(super) fn insert_value(&mut self, at: LocationOf<T>, value: u64) -> Result<(), FullError> {
         if !self.put(&at, value) {
-            self.find_slot(at, value)?;
+            return self.place_refused(at, value);
         }
-        self.keep_load(0);
+        if self.table.table().is_overfull(self.state.entries) {
+            return self.step_or_undo(&at, value);
+        }
         Ok(())
     }
 

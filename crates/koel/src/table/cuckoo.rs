@@ -141,6 +141,12 @@ pub(crate) trait CuckooMut: Cuckoo<Bytes = Buffer> + Sized {
         Step::Refused
     }
 
+    /// Gets memory for as many [splits](Self::split) as one insert makes. False, and no byte
+    /// changed, where the system has none.
+    fn reserve_steps(&mut self) -> bool {
+        true
+    }
+
     /// Whether a search that found no room may find some after a [`split`](Self::split).
     fn may_gain_room(&self, _entries: u64) -> bool {
         false

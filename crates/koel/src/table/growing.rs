@@ -5,9 +5,9 @@
 //!   has a fingerprint for each.
 //! * **Load.** The next chunk of buckets is split when the entries exceed the design load
 //!   (load.rs). A search for room that fails splits the next chunk too.
-//! * **Pauses.** A chunk is a 64th of the level, at most [`MAX_CHUNK`] buckets: less than a
-//!   millisecond. A table that was built without marks is widened first, once: each insert widens
-//!   a 16th of it, at most [`MAX_WIDENED`] buckets, in place (widening.rs).
+//! * **Pauses.** A chunk is a 64th of the level, at most 4096 buckets: less than a millisecond. A
+//!   table that was built without marks is widened first, once: each insert widens a 16th of it, at
+//!   most [`MAX_WIDENED`] buckets, in place (widening.rs).
 //! * **False-positive rate.** An entry of n bits beyond its bucket matches one key in 2^n. The
 //!   rate is known exactly at every moment: it follows from the match weight, the sum of 2^-length
 //!   over all entries.
@@ -16,7 +16,7 @@
 
 use core::{iter, mem};
 
-use super::load::{addresses_for, design_limit};
+use super::load::{MAX_WIDENED, addresses_for, bytes_after_steps, design_limit, step_of};
 use super::trace::note;
 use super::{
     Addressing, Cuckoo, CuckooMut, GrowingLocation, LinearHashing, Match, Put, Step, Table, Taken,
@@ -27,11 +27,6 @@ use crate::mem::buffer::Buffer;
 use crate::mem::prefetch::prefetch;
 use crate::packing::{Bucket, Layout, Packing, Prefixed, SLOTS, byte_index, with_packing};
 
-/// The most buckets that one insert widens, in tens of microseconds. Not fewer, since lookups are
-/// slow until the last bucket is wide.
-const MAX_WIDENED: u64 = 1024;
-/// The most buckets that one step splits.
-const MAX_CHUNK: u64 = 4096;
 /// A table is not split if an absent key matches more entries than this on average. That happens
 /// only where most entries have no bits of their own, in a forged file or in a union of many
 /// filters. Such entries go to both halves of a bucket, so splitting makes no room. A table that
@@ -229,7 +224,7 @@ impl Growing<Buffer> {
     /// How many buckets the next step splits.
     fn chunk(&self) -> u64 {
         let level = self.geometry.level_buckets();
-        (level / 64).clamp(1, MAX_CHUNK).min(level - self.geometry.split())
+        step_of(level).min(level - self.geometry.split())
     }
 
     /// Splits the next bucket of the level. Calls `doubled` as [`split`](CuckooMut::split) does.
@@ -350,6 +345,12 @@ impl CuckooMut for Growing<Buffer> {
         (0..chunk).for_each(|_| self.split_next(doubled));
         self.set_limit();
         Step::Done
+    }
+
+    fn reserve_steps(&mut self) -> bool {
+        let (level, buckets) = (self.geometry.level_buckets(), self.geometry.buckets());
+        let needed = bytes_after_steps(self.layout, level, buckets);
+        !self.may_split() || needed.is_some_and(|bytes| self.bytes.reserve(bytes))
     }
 
     fn finish_widening(&mut self) -> bool {

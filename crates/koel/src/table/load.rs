@@ -4,9 +4,26 @@
 //! for room fails at a load of 0.92. Inserts become slow well below that, so the load is lower and
 //! the same all the way. The loads are measured: docs/decisions/0019-growth-loads.md.
 
-use super::{Addressing, LinearHashing};
+use super::{Addressing, LinearHashing, table_bytes};
 use crate::address::geometry::Geometry;
 use crate::packing::{Codec, Layout, SLOTS};
+
+/// The most buckets that one insert widens, in tens of microseconds. Not fewer, since lookups are
+/// slow until the last bucket is wide, and inserts search long in a table that stays full.
+pub(super) const MAX_WIDENED: u64 = 1024;
+/// The most buckets that one step splits.
+const MAX_CHUNK: u64 = 4096;
+
+/// How many buckets a step splits in a level of so many.
+pub(super) fn step_of(level: u64) -> u64 {
+    (level / 64).clamp(1, MAX_CHUNK)
+}
+
+/// The bytes of a table after the steps of one more insert: one because a search found no room, and
+/// one for the load, which may be twice as large in the next level.
+pub(super) fn bytes_after_steps(layout: Layout, level: u64, buckets: u64) -> Option<usize> {
+    table_bytes(layout, buckets + 3 * step_of(level))
+}
 
 /// Thousandths of slots in use at which the next chunk is split, where packing is chosen for size.
 const SMALL: u64 = 870;

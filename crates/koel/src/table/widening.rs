@@ -16,6 +16,7 @@
 //! * A file has all buckets wide, and says how many were narrow. A copy that is read from it makes
 //!   them narrow again, so that it changes like the original.
 
+use super::load::bytes_after_steps;
 use super::trace::note;
 use super::{Addressing, LinearHashing, Table, table_bytes};
 use crate::address::geometry::{CORE_BITS, Geometry};
@@ -34,7 +35,8 @@ impl Table<Buffer> {
 
 impl Table<Buffer, LinearHashing> {
     /// The growing table that `built` becomes, with all of its buckets still narrow. Returns
-    /// `built` as it was if the wide ones cannot be addressed or allocated.
+    /// `built` as it was if the wide ones cannot be addressed or allocated, with room for the steps
+    /// of the insert that needs them.
     #[expect(clippy::result_large_err, reason = "called once in the life of a filter")]
     pub(crate) fn to_be_widened(
         mut built: Table<Buffer>,
@@ -43,8 +45,12 @@ impl Table<Buffer, LinearHashing> {
         debug_assert_eq!(layout.value_bits(), 0, "maplets have marks from the start");
         let Some(marked) = layout.marks() else { return Err(built) };
         let mut geometry = LinearHashing::new(built.geometry.clone(), marked, 0, 0);
-        let bytes = table_bytes(layout, geometry.buckets()).filter(|_| geometry.is_sound());
-        if !bytes.is_some_and(|bytes| built.bytes.grow(bytes)) {
+        let buckets = geometry.buckets();
+        let bytes = table_bytes(layout, buckets).filter(|_| geometry.is_sound());
+        let reserved = bytes_after_steps(layout, buckets, buckets);
+        if !reserved.is_some_and(|bytes| built.bytes.reserve(bytes))
+            || !bytes.is_some_and(|bytes| built.bytes.grow(bytes))
+        {
             return Err(built);
         }
         geometry.set_widening(Some(Widening { narrow: built.layout, below: geometry.buckets() }));
