@@ -13,7 +13,8 @@ const AT_THE_ROOT: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md
 fn pages() -> BTreeMap<String, String> {
     let mut pages = sources(&root(), |path| path.ends_with(".md"));
     for name in AT_THE_ROOT {
-        pages.insert(name.into(), std::fs::read_to_string(root().join(name)).unwrap());
+        let text = std::fs::read_to_string(root().join(name)).expect("a page of text");
+        pages.insert(name.into(), text);
     }
     pages
 }

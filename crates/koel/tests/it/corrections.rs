@@ -29,7 +29,7 @@ impl Refuted {
             50..52 => self.filter.shrink_to_fit(),
             // Refused by a filter of one size that is full: it changes nothing.
             52 => self.filter.reserve(key).unwrap_or(()),
-            53 if key % 16 == 0 => {
+            53 if key.is_multiple_of(16) => {
                 self.filter.clear();
                 self.held.clear();
                 self.absent.clear();
