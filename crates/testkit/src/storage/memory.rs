@@ -13,8 +13,8 @@
 //! exclude each other, so a clone is a consistent snapshot of the whole folder. A clone copies the
 //! bytes of all files.
 //!
-//! The disk has a size ([`MemoryFolder::limit`]). A removed file takes space until its last handle is
-//! closed, as POSIX says, and until the removal is synced.
+//! The disk has a size ([`MemoryFolder::limit`]). A removed file takes space until its last handle
+//! is closed, as POSIX says, and until the removal is synced.
 //!
 //! Source: the crash clones of Pebble's in-memory file system.
 
