@@ -1,11 +1,11 @@
 //! Names of files that are not complete yet, and the removal of those that stay behind.
 //!
-//! Until it is complete, a file is called `.koel-PROCESS-SUFFIX`, its writer has locked it, and only
-//! its owner can read it. A killed process leaves it. The next replacement, export or restoration in
-//! the same folder removes it: a file or a link of the same user, whose process no longer runs, and
-//! that nobody has locked. Where machines or containers share a folder, a process of another one
-//! seems to have ended, but it has its lock. Links cannot be locked, and have such a name for an
-//! instant.
+//! Until it is complete, a file is called `.koel-PROCESS-SUFFIX`, its writer has locked it, and
+//! only its owner can read it. A killed process leaves it. The next replacement, export or
+//! restoration in the same folder removes it: a file or a link of the same user, whose process no
+//! longer runs, and that nobody has locked. Where machines or containers share a folder, a process
+//! of another one seems to have ended, but it has its lock. Links cannot be locked, and have such a
+//! name for an instant.
 //!
 //! The library `koel` gives such names too, and removes none: it cannot ask for processes.
 

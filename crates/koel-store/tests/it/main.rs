@@ -23,6 +23,7 @@ mod gated;
 #[cfg(unix)]
 mod hostile;
 mod kill;
+mod limited_disk;
 mod lsm;
 #[cfg(unix)]
 mod memory;

@@ -13,9 +13,6 @@
 //! exclude each other, so a clone is a consistent snapshot of the whole folder. A clone copies the
 //! bytes of all files.
 //!
-//! The disk has a size ([`MemoryFolder::limit`]). A removed file takes space until its last handle is
-//! closed, as POSIX says, and until the removal is synced.
-//!
 //! Source: the crash clones of Pebble's in-memory file system.
 
 use std::any::Any;
@@ -23,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use koel_store::files::{File, Folder};
@@ -38,13 +35,6 @@ pub struct MemoryFolder {
     names: Arc<Mutex<Names>>,
     locked: Arc<AtomicBool>,
     power: Power,
-    space: Arc<Space>,
-}
-
-/// The bytes of all files, and how many there may be.
-struct Space {
-    used: AtomicU64,
-    limit: AtomicU64,
 }
 
 /// Calls read-lock it, a crash clone write-locks it.
@@ -70,7 +60,6 @@ enum Change {
 struct MemoryFile {
     data: Mutex<Data>,
     power: Power,
-    space: Arc<Space>,
 }
 
 #[derive(Clone, Default)]
@@ -126,46 +115,8 @@ impl MemoryFolder {
         Self::with(crashed.collect())
     }
 
-    /// Returns the bytes of all files that have a name or are open.
-    #[must_use]
-    pub fn used(&self) -> u64 {
-        self.space.used.load(Ordering::SeqCst)
-    }
-
-    /// Limits the bytes of all files from now on.
-    pub fn limit(&self, bytes: u64) {
-        self.space.limit.store(bytes, Ordering::SeqCst);
-    }
-
     fn file(&self, data: Data) -> Arc<MemoryFile> {
-        self.space.used.fetch_add(data.now.len() as u64, Ordering::SeqCst);
-        let (power, space) = (Arc::clone(&self.power), Arc::clone(&self.space));
-        Arc::new(MemoryFile { data: Mutex::new(data), power, space })
-    }
-}
-
-impl Default for Space {
-    fn default() -> Self {
-        Self { used: AtomicU64::new(0), limit: AtomicU64::new(u64::MAX) }
-    }
-}
-
-impl Space {
-    /// Takes space for a file of `new` bytes in place of `old`.
-    fn resize(&self, old: usize, new: usize) -> io::Result<()> {
-        let used = self.used.load(Ordering::SeqCst) - old as u64 + new as u64;
-        if new > old && used > self.limit.load(Ordering::SeqCst) {
-            return Err(io::ErrorKind::StorageFull.into());
-        }
-        self.used.fetch_add(new as u64, Ordering::SeqCst);
-        self.used.fetch_sub(old as u64, Ordering::SeqCst);
-        Ok(())
-    }
-}
-
-impl Drop for MemoryFile {
-    fn drop(&mut self) {
-        self.space.used.fetch_sub(lock(&self.data).now.len() as u64, Ordering::SeqCst);
+        Arc::new(MemoryFile { data: Mutex::new(data), power: Arc::clone(&self.power) })
     }
 }
 
@@ -290,12 +241,7 @@ impl File for MemoryFile {
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         let _on = self.power.read();
-        let (mut data, start) = (lock(&self.data), position(offset)?);
-        let (old, end) = (data.now.len(), start + bytes.len());
-        if end > old && !bytes.is_empty() {
-            self.space.resize(old, end)?;
-        }
-        data.write(bytes, start);
+        lock(&self.data).write(bytes, position(offset)?);
         Ok(bytes.len())
     }
 
@@ -306,9 +252,7 @@ impl File for MemoryFile {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let _on = self.power.read();
-        let (mut data, len) = (lock(&self.data), position(len)?);
-        self.space.resize(data.now.len(), len)?;
-        data.set_len(len);
+        lock(&self.data).set_len(position(len)?);
         Ok(())
     }
 
