@@ -59,7 +59,7 @@ pub(crate) struct LineArgs {
     #[arg(long, help_heading = HEADING, display_order = 58)]
     keep_cr: bool,
 
-    /// Refuse longer lines, so that no line decides how much memory is taken
+    /// Refuse longer lines, so that no line takes all memory
     #[arg(long, value_name = "SIZE", help_heading = HEADING, display_order = 59)]
     #[arg(default_value = "4MiB", value_parser = quantity::parse_size)]
     #[arg(allow_negative_numbers = true)]
