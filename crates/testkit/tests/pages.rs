@@ -37,8 +37,8 @@ fn targets(page: &str) -> Vec<String> {
     links.filter(|link| !link.contains("://")).map(str::to_owned).collect()
 }
 
-/// The names by which links ask for the headings of a page, as GitHub makes them: of equal ones, the
-/// second ends with `-1`.
+/// The names by which links ask for the headings of a page, as GitHub makes them: of equal ones,
+/// the second ends with `-1`.
 fn anchors(page: &str) -> Vec<String> {
     let mut anchors: Vec<String> = Vec::new();
     let mut times = BTreeMap::new();
