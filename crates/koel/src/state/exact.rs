@@ -61,13 +61,11 @@ pub trait ReadExact: PartialEq {
         0
     }
 
-    /// Whether a key is in, if entries of the table say `found`. Only a correction changes a yes,
-    /// and only the stash a no, so a miss asks nothing where there are only corrections.
+    /// Whether a key is in, if entries of the table say `found`. Only the stash changes a no, so a
+    /// miss asks nothing where there are only corrections.
     fn settle(&self, address: u64, found: bool) -> bool {
-        let [stashed, corrections] = self.lens();
-        let others = if found { corrections } else { stashed };
-        if others == 0 {
-            return found;
+        if !found && self.lens()[0] == 0 {
+            return false;
         }
         self.copies(address).map_or(found, |copies| copies > 0)
     }

@@ -43,11 +43,19 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     pub(crate) fn contains_many(&self, hashes: impl Hashes, found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len(), "one answer for each key");
         on_table!(&self.buckets, table => contains_each(table.table(), hashes, found));
+        if !self.state.exact.is_empty() {
+            self.settle_many(hashes, found);
+        }
+    }
+
+    /// Gives each key its exact answer. Without a stash only a yes may change.
+    #[cold]
+    #[inline(never)]
+    fn settle_many(&self, hashes: impl Hashes, found: &mut [bool]) {
         if self.state.exact.lens()[0] > 0 {
             self.each_exact(hashes, 0..found.len(), |key, copies| found[key] = copies > 0);
             return;
         }
-        // Only a yes may have a correction.
         let mut from = 0;
         while let Some(skipped) = found[from..].iter().position(|&is_found| is_found) {
             let start = from + skipped;
