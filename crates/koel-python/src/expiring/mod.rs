@@ -268,7 +268,7 @@ impl ExpiringFilter {
     ///     True
     ///     >>> seen.advance(1_800_000_000, most=86_400)
     ///     Traceback (most recent call last):
-    ///     ValueError: tick 1800000000 is 1799999000 ticks ahead, and at most 86400 are accepted; ...
+    ///     ValueError: tick 1800000000 is 1799999000 ticks ahead, and at most 86400 are ...
     ///     >>> seen.advance(2000)
     ///     1
     #[pyo3(signature = (now, *, most=None))]
