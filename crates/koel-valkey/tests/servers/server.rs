@@ -163,6 +163,24 @@ impl Server {
         self.signal("-CONT");
     }
 
+    /// Lets the process take so many bytes more than it has; `None` for any number.
+    pub(crate) fn limit_memory(&self, further: Option<u64>) {
+        let process = self.process.id().to_string();
+        let limit = match further {
+            None => "unlimited".to_owned(),
+            Some(further) => {
+                let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+                let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+                let size: u64 = size.trim().trim_end_matches(" kB").parse().unwrap();
+                (size * 1024 + further).to_string()
+            }
+        };
+        // Only the soft limit, which any user may raise again.
+        let limited =
+            Command::new("prlimit").args(["--pid", &process, &format!("--as={limit}:")]).status();
+        assert!(limited.unwrap().success());
+    }
+
     fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args([signal, &self.process.id().to_string()]).status();
         assert!(sent.unwrap().success());
