@@ -14,7 +14,7 @@ use testkit::keys::splitmix64;
 use super::entries::{Entries, key};
 use crate::Failure;
 use crate::args::OverwritesArgs;
-use crate::table::{grouped, print};
+use crate::table::{Columns, Table, grouped, print};
 
 /// The number of rounds that are not counted.
 const FIRST: u64 = 3;
@@ -35,6 +35,14 @@ static LOADS: [Load; 3] = [
     Load { name: "a fifth of the keys, by 96 %", few: 95 },
 ];
 
+/// The figures, and the headings of their columns.
+const FIGURES: &Columns = &[
+    ("load", "overwritten"),
+    ("dead", "dead, mean"),
+    ("most_dead", "dead, most"),
+    ("written", "written by appended"),
+];
+
 pub(crate) fn run(args: &OverwritesArgs) -> Result<(), Failure> {
     let entries = Entries::new(args.keys, usize::try_from(args.value_bytes)?);
     let parent = args.dir.clone().unwrap_or_else(std::env::temp_dir);
@@ -49,7 +57,11 @@ pub(crate) fn run(args: &OverwritesArgs) -> Result<(), Failure> {
             grouped(args.segment_bytes)
         );
     }
-    print(&rows, args.json);
+    if args.json {
+        print(&rows, true);
+    } else {
+        print!("{}", Table::of(&rows, FIGURES).markdown());
+    }
     Ok(())
 }
 
