@@ -12,8 +12,8 @@ use std::io;
 use std::path::Path;
 
 use koel::{
-    BuildError, FileError, FullError, ImageError, InsertError, MemoryError, MergeError, PatchError,
-    ValueError,
+    BuildError, FileError, FullError, ImageError, InsertError, JumpError, MemoryError, MergeError,
+    PatchError, ValueError,
 };
 use pyo3::create_exception;
 use pyo3::exceptions::{
@@ -51,6 +51,12 @@ impl IntoException for FullError {
             Self::Overflow => PyOverflowError::new_err(self.to_string()),
             _ => Full::new_err(self.to_string()),
         }
+    }
+}
+
+impl IntoException for JumpError {
+    fn into_exception(self) -> PyErr {
+        PyValueError::new_err(self.to_string())
     }
 }
 

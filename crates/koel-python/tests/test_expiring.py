@@ -150,6 +150,18 @@ def test_a_full_filter_fails_evicts_or_grows() -> None:
     assert growing.nbytes == before
 
 
+def test_a_jump_beyond_the_largest_one_changes_nothing() -> None:
+    seen = koel.ExpiringFilter(1000, window=datetime.timedelta(minutes=10))
+    began = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+    assert seen.add("a", now=began)
+    before = seen.to_bytes()
+    for most in [0, 600, datetime.timedelta(days=1)]:
+        with pytest.raises(ValueError, match="ticks ahead, and at most"):
+            seen.advance(began + datetime.timedelta(days=2), most=most)
+        assert seen.to_bytes() == before
+    assert seen.advance(began + datetime.timedelta(hours=1), most=datetime.timedelta(days=1)) == 1
+
+
 def test_times_are_whole_numbers_or_floats() -> None:
     seen = koel.ExpiringFilter(1000, window=59.5, steps=6)
     assert (seen.window, seen.step) == (60, 10)

@@ -197,6 +197,7 @@ fn io_advice(error: &io::Error) -> &'static str {
         io::ErrorKind::FileTooLarge => "raise the limit of file sizes and try again",
         io::ErrorKind::PermissionDenied => "check the permissions of the folder and its files",
         io::ErrorKind::ReadOnlyFilesystem => "open the store read-only",
+        io::ErrorKind::NotADirectory => "name the folder of a store, not a file",
         io::ErrorKind::InvalidInput => "remove it, or restore it from a backup",
         _ => "check the disk and try again",
     }

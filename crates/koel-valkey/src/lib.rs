@@ -5,6 +5,7 @@
 //! keys       the keys of a database, as commands see them; a database in memory
 //! filter/    the value of a key: ours, RedisBloom's layout, or chunks that are still arriving
 //! error      what a command can refuse, in the texts that clients get
+//! totals     what INFO counts
 //! server/    the module: the only part that knows a server, and the only one with `unsafe`
 //! ```
 //!
@@ -19,3 +20,4 @@ pub mod filter;
 pub mod keys;
 #[expect(unsafe_code, reason = "the interface of the server is in C")]
 mod server;
+mod totals;

@@ -18,19 +18,19 @@ use super::subject::{OpenUnmerged, Tree};
 use super::{SUBJECTS, plan_of};
 use crate::args::RunsArgs;
 use crate::subject::chosen;
-use crate::table::{Columns, grouped, print};
+use crate::table::{Columns, Table, grouped, print};
 use crate::{Failure, machine};
 
 /// The figures, and the headings of their columns: gets of absent keys in nanoseconds, the median
-/// and the 99th percentile of those timed singly, less the clock, and how many runs were read in
-/// vain for each get.
+/// and the 99th percentile of those timed singly, less the clock, and how many runs were read
+/// for each get without holding the key.
 pub(crate) const FIGURES: &Columns = &[
     ("store", "store"),
     ("runs", "runs"),
     ("miss_cpu_ns", "miss CPU"),
     ("miss_p50_ns", "p50"),
     ("miss_p99_ns", "p99"),
-    ("in_vain", "in vain"),
+    ("false_reads", "false reads"),
 ];
 
 pub(crate) fn run(args: &RunsArgs) -> Result<(), Failure> {
@@ -42,7 +42,11 @@ pub(crate) fn run(args: &RunsArgs) -> Result<(), Failure> {
             machine::description()
         );
     }
-    print(&rows, args.stores.json);
+    if args.stores.json {
+        print(&rows, true);
+    } else {
+        print!("{}", Table::of(&rows, FIGURES).markdown());
+    }
     Ok(())
 }
 
@@ -93,7 +97,7 @@ pub(super) fn measure<S: Tree>(
     }
     let cpu = start.elapsed().as_secs_f64() * 1e9 / plan.queries as f64;
     let asked = before.zip(tree.false_candidates());
-    let in_vain = asked.map(|(before, now)| (now - before) as f64 / plan.queries as f64);
+    let false_reads = asked.map(|(before, now)| (now - before) as f64 / plan.queries as f64);
     let mut times = Vec::new();
     for query in 2 * plan.queries..3 * plan.queries {
         let key = absent(query);
@@ -106,7 +110,7 @@ pub(super) fn measure<S: Tree>(
     let at = |percent: usize| (times[(times.len() - 1) * percent / 100] as f64 - clock).max(0.0);
     let row = json!({
         "store": store, "runs": tree.runs(), "miss_cpu_ns": cpu,
-        "miss_p50_ns": at(50), "miss_p99_ns": at(99), "in_vain": in_vain,
+        "miss_p50_ns": at(50), "miss_p99_ns": at(99), "false_reads": false_reads,
     });
     tree.close()?;
     Ok(row)

@@ -42,7 +42,7 @@ pub(super) trait Tree: Store {
     /// The number of sorted runs.
     fn runs(&self) -> u64;
 
-    /// The number of runs that were read in vain so far, if the store tells.
+    /// The number of runs that were read so far without holding the key, if the store tells.
     fn false_candidates(&self) -> Option<u64> {
         None
     }

@@ -25,7 +25,7 @@ use super::subject::{Open, Scan, Store};
 use super::{SUBJECTS, plan_of};
 use crate::args::StoresArgs;
 use crate::subject::chosen;
-use crate::table::{grouped, print};
+use crate::table::{Table, figure, grouped, print};
 use crate::{Failure, machine};
 
 /// The exponent of the zipfian distribution, as in the original.
@@ -60,6 +60,10 @@ const WORKLOADS: [Workload; 6] = [
     Workload { name: "E", others: 5, other: Other::ScanAndInsert, latest: false },
 ];
 
+/// The figures of a workload, with the heading of a table.
+const FIGURES: [(&str, &str); 3] =
+    [("thousands_per_second", "thousands/s"), ("p50_ns", "p50, ns"), ("p99_ns", "p99, ns")];
+
 pub(crate) fn run(args: &StoresArgs) -> Result<(), Failure> {
     let plan = plan_of(args)?;
     let mut rows = Vec::new();
@@ -68,16 +72,37 @@ pub(crate) fn run(args: &StoresArgs) -> Result<(), Failure> {
             .map_err(|failure| format!("{}: {failure}", subject.name))?;
         rows.extend(measured);
     }
-    if !args.json {
-        println!(
-            "{}\n{} entries, {} operations of each workload, one thread; latencies in ns\n",
-            machine::description(),
-            grouped(args.keys),
-            grouped(args.queries)
-        );
+    if args.json {
+        print(&rows, true);
+        return Ok(());
     }
-    print(&rows, args.json);
+    println!(
+        "{}\n{} entries, {} operations of each workload, one thread",
+        machine::description(),
+        grouped(args.keys),
+        grouped(args.queries)
+    );
+    for (field, heading) in FIGURES {
+        println!("\n{}", by_workload(&rows, field, heading).markdown());
+    }
     Ok(())
+}
+
+/// One figure of each workload, with a column for each store.
+fn by_workload(rows: &[Value], field: &str, heading: &str) -> Table {
+    let of_stores = rows.chunk_by(|one, other| one["store"] == other["store"]);
+    let of_stores: Vec<_> = of_stores.collect();
+    let stores = of_stores.iter().filter_map(|rows| rows[0]["store"].as_str());
+    let mut table = Table::new(&std::iter::once(heading).chain(stores).collect::<Vec<_>>());
+    let mut names = WORKLOADS.map(|workload| workload.name);
+    names.sort_unstable();
+    for name in names {
+        let row_of = |rows: &[Value]| rows.iter().find(|row| row["workload"] == name).cloned();
+        let cells =
+            of_stores.iter().map(|rows| figure(row_of(rows).and_then(|it| it[field].as_f64())));
+        table.push(std::iter::once(name.to_owned()).chain(cells).collect());
+    }
+    table
 }
 
 /// Loads a store and runs all workloads, but E if the store cannot scan.
@@ -148,7 +173,7 @@ impl<S: Store> Run<'_, S> {
             |percent: usize| (times[(times.len() - 1) * percent / 100] as f64 - clock).max(0.0);
         // The CPU time is that of all threads.
         Ok(json!({
-            "store": store, "workload": workload.name, "per_second": rate,
+            "store": store, "workload": workload.name, "thousands_per_second": rate / 1e3,
             "cpu_us": cpu, "p50_ns": at(50), "p99_ns": at(99),
         }))
     }

@@ -107,6 +107,12 @@ fn a_folder_with_other_files_does_not_become_a_store() {
         assert!(ran.err.contains("photos is not a store") && ran.err.contains("a.jpg"), "{words}");
     }
     assert_eq!(fs::read_dir(shell.path("photos")).unwrap().count(), 1);
+    for words in ["store stats --db file", "store ls --db file", "store get a --db file"] {
+        let ran = shell.run(words);
+        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{words}: {}", ran.err);
+        let says = ["name the folder of a store", "is not a store"];
+        assert!(says.iter().any(|&says| ran.err.contains(says)), "{words}: {}", ran.err);
+    }
     // A folder that a file system has made for itself is no other file.
     fs::create_dir_all(shell.path("disk/lost+found")).unwrap();
     shell.ok("store put a b --db disk");

@@ -258,14 +258,28 @@ impl ExpiringFilter {
 
     /// Sets the time, unless it is before the present step. Returns how many keys expired.
     ///
+    /// With `most`, a time that is further ahead of the present step raises ValueError and changes
+    /// nothing. Give it where a clock or a message may be wrong: a time far ahead makes all keys
+    /// expire.
+    ///
     ///     >>> import koel
     ///     >>> seen = koel.ExpiringFilter(1000, window=600)
     ///     >>> seen.add("ada", now=1000)
     ///     True
+    ///     >>> seen.advance(1_800_000_000, most=86_400)
+    ///     Traceback (most recent call last):
+    ///     ValueError: tick 1800000000 is 1799999000 ticks ahead, and at most 86400 are accepted; ...
     ///     >>> seen.advance(2000)
     ///     1
-    fn advance(&self, py: Python<'_>, now: Ticks) -> PyResult<u64> {
-        self.contents.write_detached(py, |contents| Ok(contents.owned()?.advance(now.down)))
+    #[pyo3(signature = (now, *, most=None))]
+    fn advance(&self, py: Python<'_>, now: Ticks, most: Option<Ticks>) -> PyResult<u64> {
+        self.contents.write_detached(py, |contents| {
+            let filter = contents.owned()?;
+            match most {
+                Some(most) => filter.advance_within(now.down, most.down).or_raise(),
+                None => Ok(filter.advance(now.down)),
+            }
+        })
     }
 
     /// Says that the present step began at `now`, which may be earlier than before: for a clock

@@ -21,6 +21,7 @@ use crate::error::{Error, Full};
 use crate::filter::header::{NativeHeader, Origin};
 use crate::filter::native::{BATCH, Key, Settings, Window};
 use crate::filter::{Added, Cuckoo, Info, Measure, Options};
+use crate::totals::EXPIRED;
 
 /// Ticks of a second.
 const SECOND: u64 = 1000;
@@ -173,7 +174,9 @@ fn builder(settings: &Settings, window: Window) -> Builder<ExpiringFilter> {
 impl Cuckoo for Expiring {
     fn advance(&mut self, now: u64) -> bool {
         let before = self.filter.step_began();
-        self.expired = self.expired.saturating_add(self.filter.advance(now));
+        let expired = self.filter.advance(now);
+        EXPIRED.add(expired);
+        self.expired = self.expired.saturating_add(expired);
         self.filter.step_began() != before
     }
 

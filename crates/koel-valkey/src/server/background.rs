@@ -24,11 +24,12 @@ use super::api::{
 };
 use super::context::{self, Context};
 use super::keyspace::ServerKeys;
-use super::{run, totals, values};
+use super::{run, values};
 use crate::command::Command;
 use crate::command::parts::{Finish, Host, Outcome, Work};
 use crate::error::Error;
 use crate::keys::Keys;
+use crate::totals;
 
 /// Filters of fewer bytes are handled at once: that takes some milliseconds.
 const LEAST_BYTES: u64 = 128 << 10;

@@ -10,10 +10,11 @@ use super::api::{
 use super::context::{self, Context, c_string, log};
 use super::keyspace;
 use super::settings::{self, SecretOf, Settings, settings};
-use super::{background, describe, run, totals, values};
+use super::{background, describe, run, values};
 use crate::command::arguments::key;
 use crate::command::{COMMANDS, Command};
 use crate::filter::record::ENCODING;
+use crate::totals;
 
 /// 0.1.0, as the server writes versions.
 const VERSION: c_int = 100;
@@ -270,6 +271,7 @@ unsafe extern "C" fn info(raw: *mut RawInfo, _for_crash_report: c_int) {
         (c"bytes", totals::BYTES.get()),
         (c"max_key_bytes", settings::limit()),
         (c"refused_items", totals::REFUSED.get()),
+        (c"expired_items", totals::EXPIRED.get()),
         (c"commands_on_a_thread", totals::BESIDE.get()),
         (c"panics", totals::PANICS.get()),
     ];

@@ -9,7 +9,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 
 use super::api::{Api, loaded};
-use super::totals::BYTES;
+use crate::totals::BYTES;
 
 /// Alignment of all that the server allocates.
 const ALIGNMENT: usize = 16;

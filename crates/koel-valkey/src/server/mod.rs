@@ -11,7 +11,6 @@
 //! run        a command on keys of the server
 //! load       RedisModule_OnLoad: settings, type, commands
 //! settings   what the module was loaded with, the secret and the limit
-//! totals     what INFO counts
 //! describe   COMMAND DOCS and the key specifications
 //! fake       functions of a server that tests call
 //! ```
@@ -34,5 +33,4 @@ mod load;
 mod memory;
 mod run;
 mod settings;
-mod totals;
 mod values;

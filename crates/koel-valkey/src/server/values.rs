@@ -15,11 +15,11 @@ use super::api::{
 use super::context::{c_string, log};
 use super::defrag;
 use super::settings::{self, settings};
-use super::totals::{FILTERS, PANICS};
 use crate::command::transfer;
 use crate::filter::Filter;
 use crate::filter::header::Origin;
 use crate::filter::record::{self, Sink, Source};
+use crate::totals::{FILTERS, PANICS};
 
 /// Freeing so many bytes counts as one step. The server frees what takes more than 64 steps on
 /// another thread.

@@ -60,6 +60,27 @@ fn the_limit_of_a_key_is_a_setting_of_the_server() {
     });
 }
 
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn expired_items_are_counted_by_the_server() {
+    on_each(|_, connection| {
+        let expired = |connection: &mut Connection| {
+            let text = String::from_utf8(info(connection, "everything")).unwrap();
+            let line = text.lines().find_map(|line| line.strip_prefix("koel_expired_items:"));
+            line.unwrap().parse::<u64>().unwrap()
+        };
+        for key in ["one", "other"] {
+            ok(connection, &format!("CF.AT 1000000 RESERVE {key} 100 WINDOW 10"));
+            ok(connection, &format!("CF.AT 1000000 INSERT {key} ITEMS a b c"));
+        }
+        assert_eq!(expired(connection), 0);
+        ok(connection, "CF.AT 1020000 ADD one d");
+        assert_eq!(expired(connection), 3);
+        ok(connection, "CF.AT 1020000 ADD other d");
+        assert_eq!(expired(connection), 6);
+    });
+}
+
 /// Of each filter 1.65 KB were not reported: the value itself beside its table.
 #[test]
 #[ignore = "needs servers: scripts/valkey"]

@@ -262,16 +262,21 @@ impl<'a, T: CuckooMut> Stamped<'a, T> {
         *self.expiry.count(stamp) += 1;
     }
 
-    /// Adds an entry for a key that has none.
+    /// Adds an entry for a key that has none. No byte has changed if there is no memory for the
+    /// steps of growth that it makes due.
     fn add(&mut self, at: LocationOf<T>, age: u64) -> Result<(), FullError> {
         let stamp = self.expiry.clock.stamp_of(age);
+        let is_step_due = grows::<T>() && self.table.table().is_overfull(*self.len + 1);
+        if is_step_due {
+            self.reserve_steps()?;
+        }
         if !self.put_stamped(&at, stamp) {
             self.find_slot(at, stamp)?;
         }
         *self.entries += 1;
         *self.len += 1;
         *self.expiry.count(stamp) += 1;
-        if grows::<T>() {
+        if is_step_due {
             self.keep_load();
         }
         Ok(())

@@ -169,7 +169,17 @@ impl<T: CuckooMut> Stamped<'_, T> {
         }
     }
 
-    /// Makes a step of growth if one is due. Dead entries do not count: their slots are room.
+    /// Gets memory for the steps of growth of one more entry, before anything is changed.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn reserve_steps(&mut self) -> Result<(), FullError> {
+        let buckets = self.table.reserve_steps();
+        let is_there = buckets.is_some_and(|buckets| self.sweeps.reserve(buckets));
+        if is_there { Ok(()) } else { Err(FullError::NoMemory) }
+    }
+
+    /// Makes a step of growth if one is due, for which memory is
+    /// [reserved](Self::reserve_steps). Dead entries do not count: their slots are room.
     pub(super) fn keep_load(&mut self) {
         if self.table.table().is_overfull(*self.len) {
             self.split_chunk();

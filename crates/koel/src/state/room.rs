@@ -92,7 +92,11 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// an insert would be in here, and the step made only on a machine that has memory.
     pub(super) fn reserve_steps(&mut self) -> Result<(), FullError> {
         let is_due = grows::<T>() && self.table.table().is_overfull(self.state.entries + 1);
-        if is_due && !self.table.reserve_steps() { Err(FullError::NoMemory) } else { Ok(()) }
+        if is_due {
+            self.table.reserve_steps().map(drop).ok_or(FullError::NoMemory)
+        } else {
+            Ok(())
+        }
     }
 
     /// Gives an entry whose buckets are full a slot, and keeps the load.

@@ -141,10 +141,10 @@ pub(crate) trait CuckooMut: Cuckoo<Bytes = Buffer> + Sized {
         Step::Refused
     }
 
-    /// Gets memory for as many [splits](Self::split) as one insert makes. False, and no byte
-    /// changed, where the system has none.
-    fn reserve_steps(&mut self) -> bool {
-        true
+    /// Gets memory for as many [splits](Self::split) as one insert makes. Returns how many buckets
+    /// there may be then; `None`, and no byte changed, where the system has no memory.
+    fn reserve_steps(&mut self) -> Option<u64> {
+        Some(self.table().geometry().buckets())
     }
 
     /// Whether a search that found no room may find some after a [`split`](Self::split).

@@ -16,7 +16,7 @@
 
 use core::{iter, mem};
 
-use super::load::{MAX_WIDENED, addresses_for, bytes_after_steps, design_limit, step_of};
+use super::load::{MAX_WIDENED, addresses_for, buckets_after_steps, design_limit, step_of};
 use super::trace::note;
 use super::{
     Addressing, Cuckoo, CuckooMut, GrowingLocation, LinearHashing, Match, Put, Step, Table, Taken,
@@ -347,10 +347,13 @@ impl CuckooMut for Growing<Buffer> {
         Step::Done
     }
 
-    fn reserve_steps(&mut self) -> bool {
-        let (level, buckets) = (self.geometry.level_buckets(), self.geometry.buckets());
-        let needed = bytes_after_steps(self.layout, level, buckets);
-        !self.may_split() || needed.is_some_and(|bytes| self.bytes.reserve(bytes))
+    fn reserve_steps(&mut self) -> Option<u64> {
+        let buckets = self.geometry.buckets();
+        if !self.may_split() {
+            return Some(buckets);
+        }
+        let most = buckets_after_steps(self.geometry.level_buckets(), buckets);
+        self.bytes.reserve(table_bytes(self.layout, most)?).then_some(most)
     }
 
     fn finish_widening(&mut self) -> bool {

@@ -4,7 +4,7 @@
 //! for room fails at a load of 0.92. Inserts become slow well below that, so the load is lower and
 //! the same all the way. The loads are measured: docs/decisions/0019-growth-loads.md.
 
-use super::{Addressing, LinearHashing, table_bytes};
+use super::{Addressing, LinearHashing};
 use crate::address::geometry::Geometry;
 use crate::packing::{Codec, Layout, SLOTS};
 
@@ -19,10 +19,10 @@ pub(super) fn step_of(level: u64) -> u64 {
     (level / 64).clamp(1, MAX_CHUNK)
 }
 
-/// The bytes of a table after the steps of one more insert: one because a search found no room, and
-/// one for the load, which may be twice as large in the next level.
-pub(super) fn bytes_after_steps(layout: Layout, level: u64, buckets: u64) -> Option<usize> {
-    table_bytes(layout, buckets + 3 * step_of(level))
+/// The most buckets of a table after the steps of one more insert: one because a search found no
+/// room, and one for the load, which may be twice as large in the next level.
+pub(super) fn buckets_after_steps(level: u64, buckets: u64) -> u64 {
+    buckets + 3 * step_of(level)
 }
 
 /// Thousandths of slots in use at which the next chunk is split, where packing is chosen for size.

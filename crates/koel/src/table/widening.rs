@@ -16,7 +16,7 @@
 //! * A file has all buckets wide, and says how many were narrow. A copy that is read from it makes
 //!   them narrow again, so that it changes like the original.
 
-use super::load::bytes_after_steps;
+use super::load::buckets_after_steps;
 use super::trace::note;
 use super::{Addressing, LinearHashing, Table, table_bytes};
 use crate::address::geometry::{CORE_BITS, Geometry};
@@ -47,7 +47,7 @@ impl Table<Buffer, LinearHashing> {
         let mut geometry = LinearHashing::new(built.geometry.clone(), marked, 0, 0);
         let buckets = geometry.buckets();
         let bytes = table_bytes(layout, buckets).filter(|_| geometry.is_sound());
-        let reserved = bytes_after_steps(layout, buckets, buckets);
+        let reserved = table_bytes(layout, buckets_after_steps(buckets, buckets));
         if !reserved.is_some_and(|bytes| built.bytes.reserve(bytes))
             || !bytes.is_some_and(|bytes| built.bytes.grow(bytes))
         {

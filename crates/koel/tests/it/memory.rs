@@ -17,8 +17,8 @@ fn short_memory_is_an_error_and_nothing_is_lost() {
 
 mod without_memory {
     use koel::{
-        CountingFilter, CuckooFilter, FilterView, FullError, ImageError, InsertError, Maplet,
-        MapletView, Merge, MergeError, Prefer,
+        CountingFilter, CuckooFilter, ExpiringFilter, FilterView, FullError, ImageError,
+        InsertError, Maplet, MapletView, Merge, MergeError, Prefer,
     };
 
     /// Nothing of this many bytes or more is left. All tables that must not be copied are larger.
@@ -226,6 +226,10 @@ mod without_memory {
         let empty = CountingFilter::builder(1_000_000, 0.001).grow_from(100);
         let insert = |filter: &mut CountingFilter, key: u64| filter.insert(&key).is_ok();
         let bytes = |filter: &CountingFilter| filter.to_bytes();
+        assert!(refuses_whole_inserts(empty.build().unwrap(), FIRST, insert, bytes));
+        let empty = ExpiringFilter::builder(1_000_000, 0.001).window(3600).grow_from(100);
+        let insert = |filter: &mut ExpiringFilter, key: u64| filter.insert(&key).is_ok();
+        let bytes = |filter: &ExpiringFilter| filter.to_bytes();
         assert!(refuses_whole_inserts(empty.build().unwrap(), FIRST, insert, bytes));
     }
 }

@@ -1,0 +1,39 @@
+//! What INFO counts, since the server was started.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A number that any thread may change.
+pub(crate) struct Total(AtomicU64);
+
+/// Filters that exist.
+pub(crate) static FILTERS: Total = Total::new();
+/// Bytes that the module has from the server.
+pub(crate) static BYTES: Total = Total::new();
+/// Items that found no room.
+pub(crate) static REFUSED: Total = Total::new();
+/// Items that were forgotten because their window was over.
+pub(crate) static EXPIRED: Total = Total::new();
+/// Commands that ran beside others.
+pub(crate) static BESIDE: Total = Total::new();
+/// Panics that were caught.
+pub(crate) static PANICS: Total = Total::new();
+
+impl Total {
+    const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    #[inline]
+    pub(crate) fn add(&self, number: u64) {
+        self.0.fetch_add(number, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn subtract(&self, number: u64) {
+        self.0.fetch_sub(number, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
