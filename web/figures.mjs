@@ -51,7 +51,7 @@ const SHOWN = [
   },
   {
     page: "VALKEY.md",
-    heading: "## Time",
+    heading: "#### 1,000,000 items",
     label: "",
     names: { "reserved to size": "Koel's module", "RedisBloom 2.8.2, default": "RedisBloom", set: "the server's set" },
     title: "Valkey and Redis: adding an item",

@@ -29,8 +29,8 @@ use crate::source::refuse_mapping;
 ///     (2, 0)
 ///
 /// A count is never too low. It is too high, by the count of another key, with a probability of at
-/// most `error_rate`, or 1.35 times that once it has grown. The filter does not store its keys, so
-/// it cannot list them.
+/// most `error_rate`. With `grow=True`, each doubling beyond the capacity adds at most about 0.7
+/// times that. The filter does not store its keys, so it cannot list them.
 ///
 /// Parameters
 /// ----------

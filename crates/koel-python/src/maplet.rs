@@ -32,9 +32,10 @@ use crate::source::{all_hashes, numpy_module};
 ///     >>> files.get("mary")
 ///     []
 ///
-/// `get` returns every value that was added for the key. For `error_rate` of all keys it also
-/// returns a value of another key. So maplets are for values that can be checked where they lead:
-/// which of many files has the key, or where in a file its record starts.
+/// `get` returns every value that was added for the key. On average it also returns at most
+/// `error_rate` values of other keys. With `grow=True`, each doubling beyond the capacity adds at
+/// most about 0.7 times that. So maplets are for values that can be checked where they lead: which
+/// of many files has the key, or where in a file its record starts.
 ///
 /// A key may have up to eight values. With two values for each key, make room for a tenth more.
 ///

@@ -65,8 +65,8 @@ export class CuckooFilter {
 
   /**
    * Opens the bytes of a filter: of `toBytes`, or of a `.koel` file from Rust, Python or the
-   * command. Checks all of them.
-   * @throws {KoelError} with code `"bytes"` if they are not a sound filter.
+   * command. Verifies every byte.
+   * @throws {KoelError} with code `"bytes"` if they are not a filter, or fail a check.
    */
   static fromBytes(bytes: Uint8Array | ArrayBuffer): CuckooFilter;
 
@@ -211,7 +211,7 @@ export class KoelError extends Error {
   /**
    * * `"full"`: no room for a key or a correction;
    * * `"settings"`: a filter cannot be built with these settings, or two were not built alike;
-   * * `"bytes"`: the bytes are not a sound filter or patch;
+   * * `"bytes"`: the bytes are not a filter or patch, or fail a check;
    * * `"base"`: the patch is for another filter, or was applied already;
    * * `"memory"`: there is no memory;
    * * `"freed"`: the filter was freed;

@@ -146,7 +146,10 @@ pub enum BuildError {
     NoMemory,
 }
 
-/// Bytes that are not a sound filter.
+/// Why bytes were not taken as a filter.
+///
+/// Opening a view checks only the header and the length. Loading an owned filter checks every byte,
+/// as [`verify`](crate::CuckooFilter::verify) does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ImageError {

@@ -38,7 +38,8 @@ use crate::shared::Shared;
 ///
 /// A key is in for at least the window, and at most one step longer. Then it is forgotten, and its
 /// room is free for other keys. A key within the window is never missed; an absent key is reported
-/// as present with a probability of at most `error_rate`.
+/// as present with a probability of at most `error_rate`. With `grow=True`, each doubling beyond
+/// the capacity adds at most about 0.7 times that.
 ///
 /// Time comes only from the caller, as an int or a float of any unit: `now=time.time()` for a
 /// window in seconds. A timedelta and a datetime count in seconds: `window=timedelta(minutes=10)`.
@@ -268,7 +269,7 @@ impl ExpiringFilter {
     ///     True
     ///     >>> seen.advance(1_800_000_000, most=86_400)
     ///     Traceback (most recent call last):
-    ///     ValueError: tick 1800000000 is 1799999000 ticks ahead, and at most 86400 are accepted; ...
+    ///     ValueError: tick 1800000000 is 1799999000 ticks ahead, and at most 86400 are ...
     ///     >>> seen.advance(2000)
     ///     1
     #[pyo3(signature = (now, *, most=None))]

@@ -43,7 +43,7 @@ pub enum FileError {
         /// The error of the system.
         error: io::Error,
     },
-    /// The bytes are not a sound filter or maplet.
+    /// The bytes failed a check: loading verifies every one. Or the system has no memory for them.
     #[error("{}{error}", prefix(path))]
     Image {
         /// The file; `None` for a reader.

@@ -99,7 +99,7 @@ impl CuckooFilter {
     ///
     /// # Errors
     /// [`FullError`] at the first key that finds no room. Those before it are in:
-    /// [`len`](Self::len) says how many.
+    /// [`len`](Self::len) says how many. Room that was made ahead stays.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<(), FullError> {
         self.body.insert_each::<COPIES>(self.body.hashed(keys), &mut [])
     }
