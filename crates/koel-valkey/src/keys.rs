@@ -107,9 +107,12 @@ pub trait Keys {
     /// command.
     fn changed(&mut self, argument: usize, event: Event);
 
-    /// Says that the command has added only the items that are these arguments, for a reason that
-    /// replicas may not have. They get only those items.
-    fn added_only(&mut self, argument: usize, items: Vec<usize>);
+    /// Says that the command, which has changed a key, refused the items that are these arguments,
+    /// for a reason that replicas may not have. They get the command without them.
+    fn refused(&mut self, items: Vec<usize>);
+
+    /// Says that it refused all of its items so. Replicas get only its time.
+    fn refused_all(&mut self);
 
     /// The most bytes that a filter may take, if it is to take so many. None for what was checked
     /// before; the server is asked for that only beyond the limit, since that takes time.
@@ -208,9 +211,9 @@ impl Keys for MemoryKeys<'_> {
         self.events.push((self.key(argument), event));
     }
 
-    fn added_only(&mut self, argument: usize, _items: Vec<usize>) {
-        self.changed(argument, Event::Add);
-    }
+    fn refused(&mut self, _items: Vec<usize>) {}
+
+    fn refused_all(&mut self) {}
 
     fn limit(&self, _bytes: u64) -> u64 {
         self.memory.limit

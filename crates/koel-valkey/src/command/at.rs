@@ -1,9 +1,10 @@
 //! `AT milliseconds command key argument..`: runs a command as of a time.
 //!
 //! What a command does to a filter with a window depends on the time. So replicas and append-only
-//! files get it in this form, with the time of the primary, and end with the same bytes.
+//! files get it in this form, with the time of the primary, and end with the same bytes. `ADVANCE`
+//! as the command only sets the time.
 
-use super::arguments::number;
+use super::arguments::{is, number};
 use super::reply::Reply;
 use super::{Access, named};
 use crate::error::Error;
@@ -14,9 +15,19 @@ use crate::keys::{Event, Keys, Value};
 /// Arguments before the command.
 const BEFORE: usize = 2;
 
+/// What stands for a command of which only the time is left, as the server has refused its items.
+pub(crate) const ADVANCE: &str = "ADVANCE";
+
 pub(super) fn at(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
     let time = number(arguments[1]).ok_or(Error::BadTime)?;
     let arguments = &arguments[BEFORE..];
+    if let [word, _] = arguments
+        && is(word, ADVANCE)
+    {
+        keys.write(BEFORE + 1).or(Error::NotFound)?.complete_mut()?.advance(time);
+        keys.changed(BEFORE + 1, Event::Advance);
+        return Ok(Reply::Ok);
+    }
     // The server has checked the access to this one key.
     let is_fit = |access, last_key| access != Access::Replays && last_key == 1;
     let command = named(arguments[0])
@@ -52,9 +63,12 @@ impl Keys for KeysAt<'_> {
         self.keys.changed(BEFORE + argument, event);
     }
 
-    fn added_only(&mut self, argument: usize, items: Vec<usize>) {
-        let items = items.into_iter().map(|item| BEFORE + item).collect();
-        self.keys.added_only(BEFORE + argument, items);
+    fn refused(&mut self, items: Vec<usize>) {
+        self.keys.refused(items.into_iter().map(|item| BEFORE + item).collect());
+    }
+
+    fn refused_all(&mut self) {
+        self.keys.refused_all();
     }
 
     fn limit(&self, bytes: u64) -> u64 {

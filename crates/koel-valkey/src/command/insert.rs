@@ -86,16 +86,18 @@ fn add_all(
     let before = filter.mark();
     add_each(filter, insert.items, unique, (now, limit), added);
     if created || added.contains(&Added::Yes) {
-        if created || expires || !added.iter().any(depends_on_server) {
-            keys.changed(1, Event::Add);
-        } else {
-            let first = arguments.len() - insert.items.len();
-            let items = (first..).zip(&*added).filter(|(_, added)| **added == Added::Yes);
-            keys.added_only(1, items.map(|(item, _)| item).collect());
-        }
-    } else if advanced || filter.mark() != before || expires && has_refused(added) {
-        // Looking for room takes out what has expired, and may split buckets.
+        keys.changed(1, Event::Add);
+    } else if advanced || filter.mark() != before || expires && added.iter().any(has_searched) {
         keys.changed(1, Event::Advance);
+    } else {
+        return Ok(());
+    }
+    if added.iter().all(depends_on_server) {
+        keys.refused_all();
+    } else if added.iter().any(depends_on_server) {
+        let first = arguments.len() - insert.items.len();
+        let refused = (first..).zip(&*added).filter(|(_, added)| depends_on_server(added));
+        keys.refused(refused.map(|(item, _)| item).collect());
     }
     Ok(())
 }
@@ -135,11 +137,13 @@ fn add_each(
     }
 }
 
-fn has_refused(added: &[Added]) -> bool {
-    added.iter().any(Added::is_refused)
+/// Whether an item was refused after a search for room, which takes out what has expired, and may
+/// split buckets.
+fn has_searched(added: &Added) -> bool {
+    added.is_refused() && !depends_on_server(added)
 }
 
-/// Whether an item was refused that a replica may have room for.
+/// Whether an item was refused that a replica may have room for. It has changed no byte.
 fn depends_on_server(added: &Added) -> bool {
     matches!(added, Added::Full(Full::Limit { .. } | Full::NoMemory))
 }

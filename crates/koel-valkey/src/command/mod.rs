@@ -5,7 +5,7 @@
 //! the prefix `CF.`, which is a setting of the module.
 
 pub(crate) mod arguments;
-mod at;
+pub(crate) mod at;
 pub mod compact;
 mod create;
 mod delete;

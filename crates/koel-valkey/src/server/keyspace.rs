@@ -14,6 +14,7 @@ use super::api::{
 use super::context::{Context, c_string};
 use super::settings::{self, settings};
 use super::values;
+use crate::command::at::ADVANCE;
 use crate::command::{Access, Command, transfer};
 use crate::filter::Filter;
 use crate::filter::native::Key;
@@ -34,8 +35,10 @@ pub(super) struct ServerKeys<'a> {
     /// remove it, and it does not.
     opened: Option<(usize, *mut Filter)>,
     change: Option<(usize, Event)>,
-    /// The items that were added, if others were refused for a reason that replicas may not have.
-    added_only: Option<Vec<usize>>,
+    /// Items that were refused for a reason that replicas may not have.
+    refused: Vec<usize>,
+    /// Whether these are all of its items.
+    has_refused_all: bool,
     /// The time of the command, once it asked for it.
     now: Option<u64>,
     /// Whether it may have changed a filter with a window.
@@ -65,7 +68,8 @@ impl<'a> ServerKeys<'a> {
             strings,
             opened: None,
             change: None,
-            added_only: None,
+            refused: Vec::new(),
+            has_refused_all: false,
             now: None,
             timed: false,
             created: None,
@@ -89,9 +93,7 @@ impl<'a> ServerKeys<'a> {
         if self.timed && command.access != Access::Replays {
             let now = self.now();
             self.replicate_at(now, command, &further);
-        } else if let Some(items) = &self.added_only {
-            self.replicate_items(items);
-        } else if further.is_empty() {
+        } else if further.is_empty() && self.refused.is_empty() {
             // SAFETY: the context is live.
             unsafe { (api().ReplicateVerbatim)(self.context.raw()) };
         } else {
@@ -153,7 +155,7 @@ impl<'a> ServerKeys<'a> {
         unsafe { replicate(context, name, format, key, capacity, word, digits.as_ptr()) };
     }
 
-    /// Replicates the command with further arguments.
+    /// Replicates the command with further arguments, and without refused items.
     fn replicate_with(&self, command: &Command, further: &[*mut RawString]) {
         let (name, arguments) = (self.full_name(command.name), self.arguments_and(further));
         let (context, format) = (self.context.raw(), c"v".as_ptr());
@@ -162,10 +164,15 @@ impl<'a> ServerKeys<'a> {
         unsafe { (api().Replicate)(context, name.as_ptr(), format, start, len) };
     }
 
-    /// Replicates the command as `AT milliseconds command key argument..`.
+    /// Replicates the command as `AT milliseconds command key argument..`, without refused items.
     fn replicate_at(&self, now: u64, command: &Command, further: &[*mut RawString]) {
-        let (at, arguments) = (self.full_name("AT"), self.arguments_and(further));
-        let (context, name) = (self.context.raw(), c_string(command.name));
+        let (at, mut arguments) = (self.full_name("AT"), self.arguments_and(further));
+        let mut name = command.name;
+        if self.has_refused_all {
+            arguments.truncate(1);
+            name = ADVANCE;
+        }
+        let (context, name) = (self.context.raw(), c_string(name));
         let (at, format, name) = (at.as_ptr(), c"lcv".as_ptr(), name.as_ptr());
         let now = c_longlong::try_from(now).unwrap_or(c_longlong::MAX);
         let (start, len) = (arguments.as_ptr(), arguments.len());
@@ -174,28 +181,16 @@ impl<'a> ServerKeys<'a> {
         unsafe { (api().Replicate)(context, at, format, now, name, start, len) };
     }
 
+    /// The arguments without refused items, and further ones.
     fn arguments_and(&self, further: &[*mut RawString]) -> Vec<*mut RawString> {
-        [&self.strings[1..], further].concat()
+        let is_kept = |number: &usize| self.refused.binary_search(number).is_err();
+        let kept = (1..self.strings.len()).filter(is_kept).map(|number| self.strings[number]);
+        kept.chain(further.iter().copied()).collect()
     }
 
     /// The name of a command with the prefix.
     fn full_name(&self, name: &str) -> CString {
         c_string(&format!("{}.{name}", settings().prefix))
-    }
-
-    /// Replicates the command as `INSERT key NOCREATE ITEMS item..` with only these items.
-    fn replicate_items(&self, items: &[usize]) {
-        let Some((key, _)) = self.change else { return };
-        let insert = self.full_name("INSERT");
-        let (context, key) = (self.context.raw(), self.strings[key]);
-        let items: Vec<_> = items.iter().map(|&item| self.strings[item]).collect();
-        let (insert, format) = (insert.as_ptr(), c"sccv".as_ptr());
-        let (no_create, items_follow) = (c"NOCREATE".as_ptr(), c"ITEMS".as_ptr());
-        let (start, len) = (items.as_ptr(), items.len());
-        let replicate = api().Replicate;
-        // SAFETY: the context is live. The format takes a string of the server, two C strings, and
-        // strings of the server with their number.
-        unsafe { replicate(context, insert, format, key, no_create, items_follow, start, len) };
     }
 
     fn open(&self, argument: usize, mode: c_int) -> OpenKey {
@@ -287,9 +282,12 @@ impl Keys for ServerKeys<'_> {
         self.change = Some((argument, event));
     }
 
-    fn added_only(&mut self, argument: usize, items: Vec<usize>) {
-        self.changed(argument, Event::Add);
-        self.added_only = Some(items);
+    fn refused(&mut self, items: Vec<usize>) {
+        self.refused = items;
+    }
+
+    fn refused_all(&mut self) {
+        self.has_refused_all = true;
     }
 
     /// No limit for what the master or a file says: it was checked there, and a replica must not

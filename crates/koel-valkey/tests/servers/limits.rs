@@ -134,50 +134,49 @@ fn refuted_items_are_refuted_everywhere() {
     });
 }
 
-/// An insert that found no memory had made room for some items, and replicas did not hear of it.
+/// An insert that found no memory had made room, of which replicas did not hear; and replicas of a
+/// window got the items that the primary had refused. Only in Redis: its allocator keeps enough for
+/// the server itself, and those of the other builds end it as soon as the memory ends.
 #[test]
 #[ignore = "needs servers: scripts/valkey"]
 fn a_replica_stays_equal_while_the_primary_has_no_memory() {
-    for program in programs() {
-        println!("{}", program.display());
-        let primary = Server::start(&program, &[module("")]);
-        let replica = primary.another();
-        let mut connection = primary.connect("resp2");
-        ok(&mut replica.connect("resp2"), &format!("REPLICAOF 127.0.0.1 {}", primary.port()));
-        ok(&mut connection, "CF.RESERVE f 1000");
-        ok(&mut connection, "CF.RESERVE w 1000 WINDOW 100000");
-        let insert = |connection: &mut Connection, key: &str, numbers: Range<usize>| {
-            let line = format!("CF.INSERT {key} ITEMS {}", items("item", numbers));
-            refused_in(&ok(connection, &line))
-        };
-        let mut next = 0;
-        while next < 200_000 {
-            for key in ["f", "w"] {
-                assert_eq!(insert(&mut connection, key, next..next + 1000), 0);
-            }
-            next += 1000;
-        }
-        await_replica(&mut connection);
-        primary.limit_memory(Some(2 << 20));
+    let primary = Server::start(&programs()[0], &[module("")]);
+    let replica = primary.another();
+    let mut connection = primary.connect("resp2");
+    ok(&mut replica.connect("resp2"), &format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+    ok(&mut connection, "CF.RESERVE f 1000");
+    ok(&mut connection, "CF.RESERVE w 1000 WINDOW 100000");
+    let insert = |connection: &mut Connection, key: &str, numbers: Range<usize>| {
+        let line = format!("CF.INSERT {key} ITEMS {}", items("item", numbers));
+        refused_in(&ok(connection, &line))
+    };
+    let mut next = 0;
+    while next < 200_000 {
         for key in ["f", "w"] {
-            let (mut refused, mut next) = (0, 200_000);
-            while refused < 200 && next < 4_000_000 {
-                refused += insert(&mut connection, key, next..next + 100);
-                next += 100;
-            }
-            assert!(refused >= 200, "{key}: {next} items found room");
-            // Single items too, which are refused with an error.
-            let mut add =
-                |number| run(&mut connection, &format!("CF.ADD {key} single{number}")).is_err();
-            assert!((0..2000).filter(|&number| add(number)).count() > 0, "{key}");
+            assert_eq!(insert(&mut connection, key, next..next + 1000), 0);
         }
-        primary.limit_memory(None);
-        for key in ["f", "w"] {
-            assert_eq!(insert(&mut connection, key, 5_000_000..5_001_000), 0);
-        }
-        await_replica(&mut connection);
-        await_equal(&primary, &replica);
+        next += 1000;
     }
+    await_replica(&mut connection);
+    primary.limit_memory(Some(2 << 20));
+    for key in ["f", "w"] {
+        let (mut refused, mut next) = (0, 200_000);
+        while refused < 200 && next < 4_000_000 {
+            refused += insert(&mut connection, key, next..next + 100);
+            next += 100;
+        }
+        assert!(refused >= 200, "{key}: {next} items found room");
+        // Single items too, which are refused with an error.
+        let mut add =
+            |number| run(&mut connection, &format!("CF.ADD {key} single{number}")).is_err();
+        assert!((0..2000).filter(|&number| add(number)).count() > 0, "{key}");
+    }
+    primary.limit_memory(None);
+    for key in ["f", "w"] {
+        assert_eq!(insert(&mut connection, key, 5_000_000..5_001_000), 0);
+    }
+    await_replica(&mut connection);
+    await_equal(&primary, &replica);
 }
 
 /// How many items of an insert found no room.

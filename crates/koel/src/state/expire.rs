@@ -218,6 +218,13 @@ impl<'a, T: CuckooMut> Stamped<'a, T> {
         age: u64,
     ) -> Result<bool, FullError> {
         let (location, is_there) = self.table.look_up(address);
+        // An entry that makes steps of growth due gets memory for them before any byte is changed.
+        if grows::<T>()
+            && self.table.table().is_overfull(*self.len + 1)
+            && !(is_there && self.has_live(&location))
+        {
+            self.reserve_steps()?;
+        }
         match if is_there { self.longest(&location) } else { None } {
             Some(longest) => Ok(self.renew::<KEEPS>(&location, &longest, age)),
             None => self.add(location, age).map(|()| true),
@@ -234,12 +241,16 @@ impl<'a, T: CuckooMut> Stamped<'a, T> {
         }
     }
 
+    /// Whether a key has a live entry.
+    fn has_live(&self, at: &LocationOf<T>) -> bool {
+        self.table.table().matches(at).any(|entry| self.is_live(&entry))
+    }
+
     /// Stamps the longest entry of a key again, as [`insert`](Self::insert) says.
     fn renew<const KEEPS: bool>(&mut self, at: &LocationOf<T>, longest: &Match, age: u64) -> bool {
         let was_live = self.is_live(longest);
         // Only in a table that grows does another entry match.
-        let is_in = was_live
-            || grows::<T>() && self.table.table().matches(at).any(|entry| self.is_live(&entry));
+        let is_in = was_live || grows::<T>() && self.has_live(at);
         if is_in && KEEPS || self.age(longest) <= age {
             return !is_in;
         }
@@ -262,21 +273,16 @@ impl<'a, T: CuckooMut> Stamped<'a, T> {
         *self.expiry.count(stamp) += 1;
     }
 
-    /// Adds an entry for a key that has none. No byte has changed if there is no memory for the
-    /// steps of growth that it makes due.
+    /// Adds an entry for a key that has none.
     fn add(&mut self, at: LocationOf<T>, age: u64) -> Result<(), FullError> {
         let stamp = self.expiry.clock.stamp_of(age);
-        let is_step_due = grows::<T>() && self.table.table().is_overfull(*self.len + 1);
-        if is_step_due {
-            self.reserve_steps()?;
-        }
         if !self.put_stamped(&at, stamp) {
             self.find_slot(at, stamp)?;
         }
         *self.entries += 1;
         *self.len += 1;
         *self.expiry.count(stamp) += 1;
-        if is_step_due {
+        if grows::<T>() {
             self.keep_load();
         }
         Ok(())
