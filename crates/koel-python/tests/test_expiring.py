@@ -155,7 +155,8 @@ def test_a_jump_beyond_the_largest_one_changes_nothing() -> None:
     began = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
     assert seen.add("a", now=began)
     before = seen.to_bytes()
-    for most in [0, 600, datetime.timedelta(days=1)]:
+    limits: list[int | datetime.timedelta] = [0, 600, datetime.timedelta(days=1)]
+    for most in limits:
         with pytest.raises(ValueError, match="ticks ahead, and at most"):
             seen.advance(began + datetime.timedelta(days=2), most=most)
         assert seen.to_bytes() == before
