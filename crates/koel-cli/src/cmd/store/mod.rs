@@ -10,9 +10,11 @@ mod copy;
 mod create;
 mod database;
 mod del;
+#[cfg(unix)]
 mod export;
 mod gc;
 mod get;
+#[cfg(unix)]
 mod import;
 mod key;
 mod keys;
@@ -20,6 +22,7 @@ mod load;
 mod ls;
 mod name;
 mod ordered;
+#[cfg(unix)]
 mod patterns;
 mod put;
 mod records;
@@ -59,8 +62,10 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Store files and whole folders, or new versions of them
+    #[cfg(unix)]
     Import(import::Args),
     /// Write stored files and folders to disk, every byte checked
+    #[cfg(unix)]
     Export(export::Args),
     /// List the stored files and their versions
     Ls(ls::Args),
@@ -94,7 +99,9 @@ enum Verb {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     match &args.verb {
+        #[cfg(unix)]
         Verb::Import(args) => import::run(args),
+        #[cfg(unix)]
         Verb::Export(args) => export::run(args),
         Verb::Ls(args) => ls::run(args),
         Verb::Rm(args) => rm::run(args),

@@ -72,7 +72,6 @@ impl Set {
     }
 }
 
-#[cfg(unix)]
 fn as_path(name: &[u8]) -> &Path {
     use std::os::unix::ffi::OsStrExt;
 

@@ -188,11 +188,14 @@ fn parent(path: &Path) -> &Path {
 
 /// Makes everything durable that was written below a place.
 fn sync(top: &Place<'_>) -> Result<(), ArchiveError> {
-    let Some(folder) = top.opened() else { return Ok(()) };
     #[cfg(target_os = "linux")]
-    fs::syncfs(folder).map_err(|error| ArchiveError::Write(error.into()))?;
+    if let Some(folder) = top.opened() {
+        fs::syncfs(folder).map_err(|error| ArchiveError::Write(error.into()))?;
+    }
     #[cfg(not(target_os = "linux"))]
-    fs::sync();
+    if top.opened().is_some() {
+        fs::sync();
+    }
     Ok(())
 }
 
