@@ -17,6 +17,15 @@ pub(crate) fn print(rows: &[Value], json: bool) {
     }
 }
 
+/// The same with these columns in the table.
+pub(crate) fn print_columns(rows: &[Value], columns: &Columns, json: bool) {
+    if json {
+        print(rows, true);
+    } else {
+        print!("{}", Table::of(rows, columns).markdown());
+    }
+}
+
 /// Rows of cells under a heading. All rows have as many cells as the heading.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,

@@ -111,7 +111,7 @@ pub trait Keys {
     /// for a reason that replicas may not have. They get the command without them.
     fn refused(&mut self, items: Vec<usize>);
 
-    /// Says that it refused all of its items so. Replicas get only its time.
+    /// As [`refused`](Self::refused), for all items of the command. Replicas get only its time.
     fn refused_all(&mut self);
 
     /// The most bytes that a filter may take, if it is to take so many. None for what was checked

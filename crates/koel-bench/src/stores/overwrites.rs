@@ -14,7 +14,7 @@ use testkit::keys::splitmix64;
 use super::entries::{Entries, key};
 use crate::Failure;
 use crate::args::OverwritesArgs;
-use crate::table::{Columns, Table, grouped, print};
+use crate::table::{Columns, grouped, print_columns};
 
 /// The number of rounds that are not counted.
 const FIRST: u64 = 3;
@@ -57,11 +57,7 @@ pub(crate) fn run(args: &OverwritesArgs) -> Result<(), Failure> {
             grouped(args.segment_bytes)
         );
     }
-    if args.json {
-        print(&rows, true);
-    } else {
-        print!("{}", Table::of(&rows, FIGURES).markdown());
-    }
+    print_columns(&rows, FIGURES, args.json);
     Ok(())
 }
 

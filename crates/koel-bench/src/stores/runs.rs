@@ -18,7 +18,7 @@ use super::subject::{OpenUnmerged, Tree};
 use super::{SUBJECTS, plan_of};
 use crate::args::RunsArgs;
 use crate::subject::chosen;
-use crate::table::{Columns, Table, grouped, print};
+use crate::table::{Columns, grouped, print_columns};
 use crate::{Failure, machine};
 
 /// The figures, and the headings of their columns: gets of absent keys in nanoseconds, the median
@@ -42,11 +42,7 @@ pub(crate) fn run(args: &RunsArgs) -> Result<(), Failure> {
             machine::description()
         );
     }
-    if args.stores.json {
-        print(&rows, true);
-    } else {
-        print!("{}", Table::of(&rows, FIGURES).markdown());
-    }
+    print_columns(&rows, FIGURES, args.stores.json);
     Ok(())
 }
 

@@ -97,9 +97,9 @@ fn by_workload(rows: &[Value], field: &str, heading: &str) -> Table {
     let mut names = WORKLOADS.map(|workload| workload.name);
     names.sort_unstable();
     for name in names {
-        let row_of = |rows: &[Value]| rows.iter().find(|row| row["workload"] == name).cloned();
-        let cells =
-            of_stores.iter().map(|rows| figure(row_of(rows).and_then(|it| it[field].as_f64())));
+        let value =
+            |rows: &[Value]| rows.iter().find(|row| row["workload"] == name)?[field].as_f64();
+        let cells = of_stores.iter().map(|rows| figure(value(rows)));
         table.push(std::iter::once(name.to_owned()).chain(cells).collect());
     }
     table

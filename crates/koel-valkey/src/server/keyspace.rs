@@ -35,9 +35,9 @@ pub(super) struct ServerKeys<'a> {
     /// remove it, and it does not.
     opened: Option<(usize, *mut Filter)>,
     change: Option<(usize, Event)>,
-    /// Items that were refused for a reason that replicas may not have.
+    /// Items that were refused for a reason that replicas may not have, while others were not.
     refused: Vec<usize>,
-    /// Whether these are all of its items.
+    /// Whether all items were refused so.
     has_refused_all: bool,
     /// The time of the command, once it asked for it.
     now: Option<u64>,

@@ -134,12 +134,12 @@ fn at(time: u64, line: &str) -> String {
 /// A primary whose server refused all items of a command has only gone on in time.
 #[test]
 fn replicas_go_on_in_time_without_items() {
-    let mut replica = Database::new();
-    replica.run(&at(1_000_000, "RESERVE f 100 WINDOW 10")).unwrap();
-    replica.run(&at(1_000_000, "INSERT f ITEMS a b c")).unwrap();
-    let mut primary = Database::new();
-    primary.run(&at(1_000_000, "RESERVE f 100 WINDOW 10")).unwrap();
-    primary.run(&at(1_000_000, "INSERT f ITEMS a b c")).unwrap();
+    let [mut primary, mut replica] = [(); 2].map(|()| {
+        let mut database = Database::new();
+        database.run(&at(1_000_000, "RESERVE f 100 WINDOW 10")).unwrap();
+        database.run(&at(1_000_000, "INSERT f ITEMS a b c")).unwrap();
+        database
+    });
     // What a deletion of an absent item changes is the time alone.
     primary.run(&at(1_020_000, "DEL f absent")).unwrap();
     assert_ne!(replica.dump("f"), primary.dump("f"));

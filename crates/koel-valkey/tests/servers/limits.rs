@@ -10,6 +10,13 @@ use crate::server::{
 };
 use crate::values::info;
 
+/// A number of the module in INFO.
+fn total(connection: &mut Connection, name: &str) -> u64 {
+    let text = String::from_utf8(info(connection, "everything")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("koel_{name}:")));
+    line.unwrap_or_else(|| panic!("{name}: {text}")).parse().unwrap()
+}
+
 #[test]
 #[ignore = "needs servers: scripts/valkey"]
 fn a_reservation_cannot_empty_the_server() {
@@ -51,11 +58,7 @@ fn the_limit_of_a_key_is_a_setting_of_the_server() {
         ok(connection, "CF.RESERVE x 1000000 EXPANSION 0");
         ok(connection, "CF.RESERVE full 100 EXPANSION 0");
         ok(connection, &format!("CF.INSERT full ITEMS {}", items("i", 0..900)));
-        let text = String::from_utf8(info(connection, "everything")).unwrap();
-        let field = |name: &str| -> u64 {
-            let line = text.lines().find_map(|line| line.strip_prefix(&format!("koel_{name}:")));
-            line.unwrap_or_else(|| panic!("{name}: {text}")).parse().unwrap()
-        };
+        let mut field = |name| total(connection, name);
         assert_eq!((field("filters"), field("max_key_bytes")), (2, 10 << 20));
         assert!((1_500_000..2_500_000).contains(&field("bytes")), "{}", field("bytes"));
         assert!(field("refused_items") > 500);
@@ -66,11 +69,7 @@ fn the_limit_of_a_key_is_a_setting_of_the_server() {
 #[ignore = "needs servers: scripts/valkey"]
 fn expired_items_are_counted_by_the_server() {
     on_each(|_, connection| {
-        let expired = |connection: &mut Connection| {
-            let text = String::from_utf8(info(connection, "everything")).unwrap();
-            let line = text.lines().find_map(|line| line.strip_prefix("koel_expired_items:"));
-            line.unwrap().parse::<u64>().unwrap()
-        };
+        let expired = |connection: &mut Connection| total(connection, "expired_items");
         for key in ["one", "other"] {
             ok(connection, &format!("CF.AT 1000000 RESERVE {key} 100 WINDOW 10"));
             ok(connection, &format!("CF.AT 1000000 INSERT {key} ITEMS a b c"));

@@ -221,22 +221,23 @@ fn the_write_that_fills_a_memtable_finds_the_next_file_of_the_log() -> Outcome {
         false
     });
     let store = options().open_in(Arc::new(folder))?;
-    let logs = || inner.contents().into_keys().filter(|name| name.ends_with(".log")).collect();
+    let logs = || -> BTreeSet<String> {
+        inner.contents().into_keys().filter(|name| name.ends_with(".log")).collect()
+    };
     for round in 0..5 {
-        let before: BTreeSet<String> = logs();
+        let before = logs();
         // 36 entries fill a memtable: it is more than half full now.
         fill(&store, round * 36..round * 36 + 25)?;
         // The file of the memtable before goes, perhaps after the next one has come.
         wait_until("the next file is there", || {
-            let logs: BTreeSet<_> = logs();
+            let logs = logs();
             store.stats().sealed_memtables == 0 && logs.len() == 2 && logs.last() > before.last()
         });
         fill(&store, round * 36 + 25..round * 36 + 36)?;
     }
     assert_eq!(made.load(Ordering::Relaxed), 1, "the first file, by the first write");
     store.close()?;
-    let left: BTreeSet<_> = logs();
-    assert_eq!(left.len(), 1, "none is left over");
+    assert_eq!(logs().len(), 1, "none is left over");
     Ok(())
 }
 
