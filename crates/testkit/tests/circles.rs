@@ -1,7 +1,7 @@
 //! The import rules within a crate, file by file.
 //!
 //! No files import each other in a circle (`testkit::source::circles` defines one). In a crate with
-//! floors, a module imports only from its own floor and those below. As in `layering.rs`, each rule
+//! layers, a module imports only from its own layer and those below. As in `layering.rs`, each rule
 //! is also tested on small texts that break it.
 
 use std::collections::BTreeMap;
@@ -9,18 +9,18 @@ use std::collections::BTreeMap;
 use testkit::source::circles::{circles_of, graphs_of};
 use testkit::workspace::{by_crate, root, sources};
 
-/// The floors of a crate, top to bottom, with the modules on each. Modules on one floor may import
-/// each other, but not in a circle. The root of the crate is above all floors.
-type Floors = &'static [&'static [&'static str]];
+/// The layers of a crate, top to bottom, with the modules on each. Modules on one layer may import
+/// each other, but not in a circle. The root of the crate is above all layers.
+type Layers = &'static [&'static [&'static str]];
 
-/// The crates that have floors.
-const CRATES_WITH_FLOORS: &[(&str, Floors)] =
-    &[("koel", FLOORS_OF_THE_LIBRARY), ("koel-store", FLOORS_OF_THE_STORE)];
+/// The crates that have layers.
+const CRATES_WITH_LAYERS: &[(&str, Layers)] =
+    &[("koel", LAYERS_OF_THE_LIBRARY), ("koel-store", LAYERS_OF_THE_STORE)];
 
-const FLOORS_OF_THE_STORE: Floors = &[&["content"], &["log", "lsm"], &["kernel", "error"]];
+const LAYERS_OF_THE_STORE: Layers = &[&["content"], &["log", "lsm"], &["kernel", "error"]];
 
-/// The floors of `koel`: faces, rules, bytes, table, slots, addresses, machine.
-const FLOORS_OF_THE_LIBRARY: Floors = &[
+/// The layers of `koel`: types, rules, bytes, table, slots, addresses, machine.
+const LAYERS_OF_THE_LIBRARY: Layers = &[
     &[
         "filter",
         "maplet",
@@ -51,17 +51,17 @@ fn circles_in(files: &Files) -> Vec<String> {
     circles.map(|circle| circle.to_string()).collect()
 }
 
-/// One complaint for each file that imports from a higher floor, or has no floor.
-fn imports_of_a_higher_floor(files: &Files, floors: Floors) -> Vec<String> {
+/// One complaint for each file that imports from a higher layer, or has no layer.
+fn imports_of_a_higher_layer(files: &Files, layers: Layers) -> Vec<String> {
     let mut complaints = Vec::new();
     for path in files.keys() {
-        if let Some((name, None)) = floor_of(path, floors) {
-            complaints.push(format!("{path}: module `{name}` has no floor in this test"));
+        if let Some((name, None)) = layer_of(path, layers) {
+            complaints.push(format!("{path}: module `{name}` has no layer in this test"));
         }
     }
     for edge in graphs_of(files).iter().flat_map(|graph| graph.edges()) {
         let (Some((from, Some(upper))), Some((to, Some(lower)))) =
-            (floor_of(&edge.from, floors), floor_of(&edge.to, floors))
+            (layer_of(&edge.from, layers), layer_of(&edge.to, layers))
         else {
             continue;
         };
@@ -77,10 +77,10 @@ fn imports_of_a_higher_floor(files: &Files, floors: Floors) -> Vec<String> {
     complaints
 }
 
-/// The module of a file, and its floor counted from the top. `None` for the root.
-fn floor_of(path: &str, floors: Floors) -> Option<(&str, Option<usize>)> {
+/// The module of a file, and its layer counted from the top. `None` for the root.
+fn layer_of(path: &str, layers: Layers) -> Option<(&str, Option<usize>)> {
     let name = module_of(path)?;
-    Some((name, floors.iter().position(|floor| floor.contains(&name))))
+    Some((name, layers.iter().position(|layer| layer.contains(&name))))
 }
 
 /// The module of the crate that a file belongs to. `None` for the root.
@@ -102,19 +102,19 @@ fn no_files_import_each_other_in_a_circle() {
 }
 
 #[test]
-fn each_module_imports_only_from_its_floor_and_those_below() {
+fn each_module_imports_only_from_its_layer_and_those_below() {
     let crates = crates();
-    for (name, floors) in CRATES_WITH_FLOORS {
-        let complaints = imports_of_a_higher_floor(&crates[*name], floors);
+    for (name, layers) in CRATES_WITH_LAYERS {
+        let complaints = imports_of_a_higher_layer(&crates[*name], layers);
         assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
     }
 }
 
 #[test]
-fn every_name_on_a_floor_is_a_module() {
+fn every_name_on_a_layer_is_a_module() {
     let crates = crates();
-    for (name, floors) in CRATES_WITH_FLOORS {
-        for module in floors.iter().copied().flatten() {
+    for (name, layers) in CRATES_WITH_LAYERS {
+        for module in layers.iter().copied().flatten() {
             let is_there = crates[*name].keys().any(|path| module_of(path) == Some(module));
             assert!(is_there, "no module `{module}` in `{name}`");
         }
@@ -154,17 +154,17 @@ fn a_circle_is_named_with_the_names_that_make_it() {
 }
 
 #[test]
-fn a_module_that_imports_from_a_higher_floor_is_named() {
+fn a_module_that_imports_from_a_higher_layer_is_named() {
     let complaints = |name: &str, text: &str| {
         let root = "mod filter; mod table; mod mem; pub use filter::Filter;";
         let files = [("lib.rs", root), ("filter.rs", "pub struct Filter;"), (name, text)];
-        imports_of_a_higher_floor(&library(&files), FLOORS_OF_THE_LIBRARY)
+        imports_of_a_higher_layer(&library(&files), LAYERS_OF_THE_LIBRARY)
     };
     assert!(complaints("table.rs", "use crate::Filter;")[0].contains("table.rs"));
     assert_eq!(complaints("mem/mod.rs", "use crate::filter::Filter;").len(), 1);
     assert_eq!(
         complaints("attic.rs", ""),
-        ["crates/koel/src/attic.rs: module `attic` has no floor in this test"]
+        ["crates/koel/src/attic.rs: module `attic` has no layer in this test"]
     );
     assert_eq!(complaints("table.rs", "use crate::mem::X;"), Vec::<String>::new());
     assert_eq!(

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::Command;
 
 use testkit::storage::Random;
@@ -83,6 +84,13 @@ fn what_is_not_kept_is_named_counted_and_in_the_exit_code() {
     assert!(ran.code == 1 && ran.text().contains("not kept    1\n"), "{}", ran.text());
 }
 
+/// Copies the program to where others than root find it. Another process does so: a child that a
+/// thread of this one starts meanwhile would have the open file, and then it cannot be run.
+fn copied_program(shell: &Shell) -> PathBuf {
+    assert_eq!(bash(shell, "cp $K koel").code, 0);
+    shell.path("koel")
+}
+
 /// Runs without the rights of root, which reads everything.
 #[test]
 fn an_unreadable_file_or_folder_is_named_and_the_rest_is_kept() {
@@ -91,8 +99,7 @@ fn an_unreadable_file_or_folder_is_named_and_the_rest_is_kept() {
     for name in ["tree/b.log", "tree/closed"] {
         fs::set_permissions(shell.path(name), fs::Permissions::from_mode(0o0)).unwrap();
     }
-    let program = shell.path("koel");
-    fs::copy(env!("CARGO_BIN_EXE_koel"), &program).unwrap();
+    let program = copied_program(&shell);
     let mut import = Command::new(&program);
     import.current_dir(shell.folder()).args(["store", "import", "tree", "--db", "db", "--json"]);
     fs::create_dir(shell.path("db")).unwrap();
@@ -406,8 +413,7 @@ fn an_export_over_read_only_folders_restores_what_is_missing() {
         fs::set_permissions(shell.path(name), fs::Permissions::from_mode(0o555)).unwrap();
     }
     shell.ok("store import tree --db db");
-    let program = shell.path("koel");
-    fs::copy(env!("CARGO_BIN_EXE_koel"), &program).unwrap();
+    let program = copied_program(&shell);
     let is_root =
         fs::metadata("/proc/self").is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0);
     if is_root {

@@ -103,9 +103,14 @@ fn memory_is_counted_and_limited() {
         assert_eq!(number(&ok(connection, "CF.EXISTS big a")), 0);
         ok(connection, "UNLINK big");
         ok(connection, "CONFIG SET maxmemory 0");
-        let modules = String::from_utf8(info(connection, "everything")).unwrap();
-        assert!(modules.contains("koel_panics:0"), "{modules}");
+        assert_no_panic(connection);
     });
+}
+
+/// No command of the server has panicked.
+fn assert_no_panic(connection: &mut Connection) {
+    let modules = String::from_utf8(info(connection, "everything")).unwrap();
+    assert!(modules.contains("koel_panics:0"), "{modules}");
 }
 
 /// `scripts/valkey` builds the module with a command that panics.
@@ -261,8 +266,7 @@ fn large_filters_are_merged_beside_other_commands() {
         let before = ok(connection, "DEBUG DIGEST");
         ok(connection, "DEBUG LOADAOF");
         assert_eq!(ok(connection, "DEBUG DIGEST"), before);
-        let modules = String::from_utf8(info(connection, "everything")).unwrap();
-        assert!(modules.contains("koel_panics:0"), "{modules}");
+        assert_no_panic(connection);
     });
 }
 

@@ -17,6 +17,7 @@ pub(super) trait Totals: Send + 'static {
 
     /// Whether all lines that count as printed have been written. Called at a signal that ends the
     /// process, until it is so.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "no signals"))]
     fn is_written(&mut self) -> bool {
         true
     }

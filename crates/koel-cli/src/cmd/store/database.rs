@@ -282,6 +282,7 @@ impl Database {
     }
 
     /// Whether a file, at the end of all symbolic links, is or would be in the folder of the store.
+    #[cfg(unix)]
     pub(crate) fn contains(&self, file: &Path) -> bool {
         let real = output::resolve_links(file).unwrap_or_else(|_| file.to_owned());
         match real.parent() {

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::escape::{escape, unescape};
 use crate::failure::Failure;
-use crate::output;
 
 /// The name that an argument stands for.
 pub(super) fn name(printed: &OsStr) -> Result<Vec<u8>, Failure> {
@@ -35,6 +34,7 @@ pub(super) fn json_of(name: &[u8]) -> Value {
 }
 
 /// A name and what is wrong with it, in JSON.
+#[cfg(unix)]
 pub(super) fn json_of_problem(name: &[u8], what: &str) -> Value {
     let mut object = json_of(name);
     object["what"] = what.into();
@@ -42,10 +42,11 @@ pub(super) fn json_of_problem(name: &[u8], what: &str) -> Value {
 }
 
 /// Reports on standard error what is wrong with some files.
+#[cfg(unix)]
 pub(super) fn report_problems<'a>(
     problems: impl IntoIterator<Item = (&'a [u8], &'a str)>,
 ) -> Result<(), Failure> {
     problems.into_iter().try_for_each(|(name, what)| {
-        output::print_to_stderr(&format!("koel: {}: {what}\n", escape(name)))
+        crate::output::print_to_stderr(&format!("koel: {}: {what}\n", escape(name)))
     })
 }

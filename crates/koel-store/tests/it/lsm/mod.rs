@@ -7,6 +7,8 @@ mod crash;
 mod damage;
 mod faults;
 mod kill;
+#[cfg(target_os = "linux")]
+mod memory;
 mod merges;
 mod model;
 mod salvage;
