@@ -61,8 +61,8 @@ pub enum FullError {
          build it on a larger machine"
     )]
     NoMemory,
-    /// A count would pass 2^64 - 1.
-    #[error("the count of a key would pass 2^64 - 1; remove copies first")]
+    /// A count would pass 2^64 - 1: that of a key, or of all keys together.
+    #[error("the count of a key, or of all keys, would pass 2^64 - 1; remove copies first")]
     Overflow,
     /// Both buckets of a key in a maplet are full of entries that have no other bucket: other
     /// values of the key, or values of keys with the same two buckets.
