@@ -245,3 +245,45 @@ pub(super) fn decompress(bytes: Vec<u8>, header: FrameHeader) -> Result<Option<U
     let is_whole = written == Some(len) && raw.len() == len;
     Ok(is_whole.then_some(Unsealed { bytes: raw, start: 0 }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POSITION: Position = Position { salt: 1, segment: 2, offset: 3 };
+
+    /// A frame of a MiB of zeros, whose header claims another length, with a checksum that fits.
+    fn forged(codec: Codec, raw: u32) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        seal(Kind::Data, codec, &vec![0; 1 << 20], POSITION, &mut bytes)?;
+        bytes[16..HEADER].copy_from_slice(&raw.to_le_bytes());
+        let checksum = POSITION.checksum(0, &bytes[8..]);
+        bytes[..8].copy_from_slice(&checksum.to_le_bytes());
+        Ok(bytes)
+    }
+
+    #[test]
+    fn a_block_with_a_forged_length_is_refused() -> Result<(), Error> {
+        for codec in [Codec::Lz4, Codec::Zstd] {
+            let sound = forged(codec, 1 << 20)?;
+            let header = check(&sound, POSITION).expect("a sound frame");
+            assert!(sound.len() < 5000 && header.codec == codec);
+            let block = decompress(sound, header)?.expect("a sound block");
+            assert!(block.raw().len() == 1 << 20 && block.raw().iter().all(|&byte| byte == 0));
+            let most = u32::try_from(MAX_RAW).expect("less than 4 GiB");
+            for raw in [most + 1, u32::MAX] {
+                assert_eq!(check(&forged(codec, raw)?, POSITION), None, "{codec:?}, {raw}");
+            }
+            for raw in [10_000, (1 << 20) - 1, (1 << 20) + 1, most] {
+                let bytes = forged(codec, raw)?;
+                // LZ4 cannot make so much of so few bytes.
+                let Some(header) = check(&bytes, POSITION) else {
+                    assert!(codec == Codec::Lz4 && raw > 1 << 20, "{codec:?}, {raw}");
+                    continue;
+                };
+                assert!(decompress(bytes, header)?.is_none(), "{codec:?}, {raw}");
+            }
+        }
+        Ok(())
+    }
+}
