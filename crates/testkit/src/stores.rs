@@ -31,6 +31,9 @@ const FIRST: usize = 40;
 /// The shortest record.
 const LEAST: usize = 24;
 const BLOCK: usize = 65_536;
+/// The longest file that fills make: long enough for values and records of many blocks. A trial
+/// copies all files several times.
+const FILLED: usize = 1 << 20;
 
 /// The kind of a piece, in the two lowest bits of its first byte; the other bits are a number or a
 /// byte.
@@ -41,7 +44,7 @@ const FILL: u8 = 3;
 
 /// Decodes the files of an input. A piece is a byte, a length of 16 bits, and that many bytes to
 /// append to a file: the manifest, or log or hint 1 to 64. A piece of equal bytes, eight for each
-/// unit of its length, is appended to the file of the previous piece.
+/// unit of its length, is appended to the file of the previous piece, up to a MiB in all.
 pub(crate) fn files_of(mut input: &[u8]) -> Files {
     let mut files = Files::new();
     let mut name = "MANIFEST".to_owned();
@@ -50,7 +53,7 @@ pub(crate) fn files_of(mut input: &[u8]) -> Files {
         let more = first >> 2;
         if first & 3 == FILL {
             let file: &mut Vec<u8> = files.entry(name.clone()).or_default();
-            file.resize(file.len() + 8 * len, more);
+            file.resize((file.len() + 8 * len).min(FILLED.max(file.len())), more);
             input = rest;
             continue;
         }
