@@ -198,9 +198,6 @@ pub(crate) struct GrowthArgs {
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Draw the plots into this folder, and print the section of BENCHMARKS.md
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["json", "pauses"])]
-    pub(crate) plots: Option<PathBuf>,
     /// Measure only single inserts and memory, as JSON; run for each filter in a process of its own
     #[arg(long)]
     pub(crate) pauses: bool,

@@ -52,10 +52,7 @@ fn main() -> ExitCode {
         Command::Ycsb(args) => stores::ycsb::run(&args),
         Command::Overwrites(args) => stores::overwrites::run(&args),
         Command::Threads(args) => threads::run(&args),
-        Command::Growth(args) => match &args.plots {
-            Some(plots) => report::growth::run(&args, plots),
-            None => growth::run(&args),
-        },
+        Command::Growth(args) => growth::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Figures(args) => figures::run(&args),
     };

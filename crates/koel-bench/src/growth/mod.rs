@@ -59,7 +59,7 @@ pub(crate) fn run(args: &GrowthArgs) -> Result<(), Failure> {
 }
 
 /// The filters that the arguments select. Fails if the machine cannot measure them.
-pub(crate) fn filters_for(args: &GrowthArgs) -> Result<Vec<&'static Growing>, Failure> {
+fn filters_for(args: &GrowthArgs) -> Result<Vec<&'static Growing>, Failure> {
     if args.keys < FIRST {
         return Err(format!("give {} keys or more", grouped(FIRST)).into());
     }

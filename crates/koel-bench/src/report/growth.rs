@@ -6,9 +6,8 @@ use std::path::Path;
 use super::picture;
 use super::plot::{Axis, Chart, Ink, Line};
 use crate::Failure;
-use crate::args::GrowthArgs;
 use crate::growth::{
-    Grown, INSERTS, LEGEND, Point, filters_for, inserts_table, measure_inserts, summary, table,
+    Grown, INSERTS, LEGEND, Point, inserts_table, measure_inserts, summary, table,
 };
 use crate::subjects::{FIRST, Growing};
 use crate::table::grouped;
@@ -67,12 +66,6 @@ const PICTURES: [Picture; 5] = [
     },
 ];
 
-/// Prints the section for the filters that the arguments select.
-pub(crate) fn run(args: &GrowthArgs, plots: &Path) -> Result<(), Failure> {
-    print!("{}", section(&filters_for(args)?, args.keys, args.fpr, plots)?);
-    Ok(())
-}
-
 /// The plots and the figures.
 pub(super) fn section(
     filters: &[&Growing],
@@ -81,7 +74,6 @@ pub(super) fn section(
     plots: &Path,
 ) -> Result<String, Failure> {
     eprintln!("growable filters");
-    std::fs::create_dir_all(plots)?;
     let (others, filters) =
         filters.iter().copied().partition::<Vec<_>, _>(|filter| filter.inserts_alone);
     let measured = |filter: &&Growing| Grown::measure(filter, keys, rate);
