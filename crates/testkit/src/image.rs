@@ -55,6 +55,15 @@ pub fn corrections(image: &[u8]) -> Vec<u64> {
     (0..corrections).map(|i| word(image, start + 8 * i)).collect()
 }
 
+/// The number of buckets that a table which has begun to grow is still to widen.
+///
+/// # Panics
+/// If `image` is shorter than a header.
+#[must_use]
+pub fn narrow_buckets(image: &[u8]) -> u64 {
+    word(image, 168) >> 32
+}
+
 /// Keys in the stash, and corrections.
 fn exact_lens(image: &[u8]) -> [usize; 2] {
     let both = word(image, 144);
