@@ -8,14 +8,7 @@ use crate::server::{
     Server, await_equal, await_replica, bytes, dump, items, load, module, number, numbers, ok,
     on_each, programs, run,
 };
-use crate::values::info;
-
-/// A number of the module in INFO.
-fn total(connection: &mut Connection, name: &str) -> u64 {
-    let text = String::from_utf8(info(connection, "everything")).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix(&format!("koel_{name}:")));
-    line.unwrap_or_else(|| panic!("{name}: {text}")).parse().unwrap()
-}
+use crate::values::{info, total};
 
 #[test]
 #[ignore = "needs servers: scripts/valkey"]

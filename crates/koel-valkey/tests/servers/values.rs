@@ -100,6 +100,13 @@ pub(crate) fn info(connection: &mut Connection, section: &str) -> Vec<u8> {
     }
 }
 
+/// A number of the module in INFO.
+pub(crate) fn total(connection: &mut Connection, name: &str) -> u64 {
+    let text = String::from_utf8(info(connection, "everything")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("koel_{name}:")));
+    line.unwrap_or_else(|| panic!("{name}: {text}")).parse().unwrap()
+}
+
 #[test]
 #[ignore = "needs servers: scripts/valkey"]
 fn a_replica_is_equal_byte_by_byte() {
