@@ -21,6 +21,7 @@ const modules = [
   "use.js",
   "wasm.js",
   "names.js",
+  "difference.js",
   "watched.js",
   "words.js",
   "drawing.js",

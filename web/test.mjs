@@ -10,7 +10,10 @@ import { after, before, test } from "node:test";
 import axe from "axe-core";
 import { gzipSync } from "node:zlib";
 import { chromium } from "playwright-core";
+import { pictureOf } from "./difference.js";
 import { made } from "./made.mjs";
+import { Module } from "./wasm.js";
+import { Watched } from "./watched.js";
 
 const folder = made("web/");
 const path = (name) => fileURLToPath(new URL(name, folder));
@@ -72,6 +75,54 @@ async function operate(page, button, key) {
 }
 
 const still = { ...wide, reducedMotion: "reduce" };
+
+/** Makes the steps of an operation. Each leads to the next table, and each move is to the other bucket. */
+function follow(watched, grows) {
+  let before = watched.table;
+  for (const step of watched.steps.filter(({ table }) => table)) {
+    const slots = before.flat();
+    const changed = step.table.flat().filter((slot, i) => slot !== slots[i]);
+    if (step.kind === "written") {
+      assert.deepEqual(changed, [step.new]);
+      assert.ok(before[step.bucket].includes(step.old));
+    }
+    if (step.kind === "written" && step.from !== null) {
+      const places = [...watched.keys.keys()].map((key) => watched.locate(key).buckets);
+      const isOneOf = (place) => place.includes(step.from) && place.includes(step.bucket);
+      assert.ok(places.some(isOneOf), `${step.new} from ${step.from} to ${step.bucket}`);
+    }
+    if (["searched", "counted", "narrow"].includes(step.kind)) assert.deepEqual(changed, []);
+    // An entry is in its other bucket before its slot is written. In a table that grows it may have fewer bits there.
+    const isIn = (table, { buckets, fingerprints }) => buckets.some((own, i) => table[own].includes(fingerprints[i]));
+    const keys = grows ? [] : [...watched.keys].filter(([, { copies }]) => copies > 0);
+    assert.deepEqual(keys.filter(([, place]) => isIn(before, place) && !isIn(step.table, place)), []);
+    before = step.table;
+  }
+  watched.finish();
+  assert.deepEqual([before, watched.table], Array(2).fill(pictureOf(watched.image()).table));
+}
+
+test("the steps of random operations lead from each table to the next", async () => {
+  const { instance } = await WebAssembly.instantiate(readFileSync(made("npm/page.wasm")));
+  for (const grows of [false, true]) {
+    const kinds = {};
+    let random = 1;
+    for (let table = 0; table < 10; table += 1) {
+      const watched = new Watched(new Module(instance.exports), grows);
+      for (let operation = 0; operation < 300; operation += 1) {
+        random = (Math.imul(random, 1664525) + 1013904223) >>> 0;
+        const key = `key ${(random >>> 16) % 60}`;
+        watched.operate(key, random >>> 30 > 0 || watched.copies(key) === 0);
+        for (const { kind, moves } of watched.steps) kinds[kind + (moves ?? "")] = 1 + (kinds[kind + (moves ?? "")] ?? 0);
+        follow(watched, grows);
+      }
+      watched.free();
+    }
+    const expected = ["written", "counted", "searched1", "searched2", ...(grows ? ["widened", "narrow", "split"] : ["searched"])];
+    for (const kind of expected) assert.ok(kinds[kind] > 0, kind);
+    assert.ok((kinds.moved ?? 0) <= (grows ? 10 : 0), `${kinds.moved}`);
+  }
+});
 
 test("a story plays by itself, and can be paused, stepped and played again", () =>
   onPage(wide, async (page) => {
@@ -154,7 +205,7 @@ test("a story tells what happens when both buckets are full", () =>
     const [, key, home, other] = text.match(/^Add (\w+)The hash of .* names two buckets, (\d+) and (\d+),/m);
     const now = await picture(page);
     assert.ok(now[home].includes(key) || now[other].includes(key));
-    assert.match(text, /Both buckets are full\. A search looks at .* finds the shortest way to make room/);
+    assert.match(text, /Both buckets are full\. A search finds the shortest way to make room/);
     const [, slot, to] = text.match(/The fingerprint (\w+).* moves from bucket \d+ to bucket (\d+), its other bucket\./);
     assert.ok((await picture(page))[to].includes(slot));
     assert.match(text, /is present\./);

@@ -1,5 +1,5 @@
-// What the page asks of the WebAssembly module beyond the npm package: operations step by step, and
-// sizes of filters (crates/koel-wasm/src/page.rs).
+// What the page asks of the WebAssembly module beyond the npm package: a small table, where a key is
+// in it, and sizes of filters (crates/koel-wasm/src/page.rs).
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -15,16 +15,20 @@ export class Module {
     return new Uint8Array(memory.buffer, koel_output(), koel_output_len()).slice();
   }
 
+  text() {
+    return decoder.decode(this.output());
+  }
+
   /** A result from 0 on, or an exception with the library's sentence. */
   checked(result) {
-    if (result < 0) throw new Error(decoder.decode(this.output()));
+    if (result < 0) throw new Error(this.text());
     return result;
   }
 
   /** The output of a function whose result is checked, read as JSON. */
   json(result) {
     this.checked(result);
-    return JSON.parse(decoder.decode(this.output()));
+    return JSON.parse(this.text());
   }
 
   /** Writes bytes to the input. Returns their number. */

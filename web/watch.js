@@ -78,7 +78,7 @@ class Watch {
 
   draw(step) {
     const { watched } = this;
-    const buckets = watched.buckets();
+    const buckets = watched.table;
     const nameOf = (bucket, slot) => watched.names(bucket, slot)[0] ?? "";
     this.drawing.draw(buckets, step, nameOf);
     const used = buckets.flat().filter((slot) => slot !== "0").length;

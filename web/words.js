@@ -1,6 +1,5 @@
 // The steps of an operation in words: one sentence each, for readers who never saw a cuckoo filter.
 
-const plural = (number, one, many) => (number === 1 ? `one ${one}` : `${number} ${many}`);
 const quoted = (key) => `"${key}"`;
 
 function located({ key, buckets, fingerprints }) {
@@ -15,21 +14,22 @@ function compared({ found, fingerprints }) {
   return `A slot of bucket ${found[0].bucket} has ${found[0].slot}.`;
 }
 
-function written({ bucket, old, new: slot, from, names }) {
+function written({ bucket, old, new: slot, from, names, isCounted }) {
   if (slot === "0") return `${old} is taken out of bucket ${bucket}.`;
   if (from !== null) {
     const name = names?.length ? ` of ${quoted(names[0])}` : "";
     return `The fingerprint ${slot}${name} moves from bucket ${from} to bucket ${bucket}, its other bucket.`;
   }
-  const place = old === "0" ? "has an empty slot" : `has the slot of ${old}, which moved`;
+  const left = isCounted ? "which is counted now" : "which moved";
+  const place = old === "0" ? "has an empty slot" : `has the slot of ${old}, ${left}`;
   return `Bucket ${bucket} ${place}: ${slot} goes there. The key itself is not stored.`;
 }
 
-function searched({ slots, moves }) {
-  const begin = `Both buckets are full. A search looks at ${plural(slots, "slot", "slots")}`;
-  if (moves === null) return `${begin} and finds no way to make room.`;
-  const entries = moves === 1 ? "one entry has to move" : `${moves} entries have to move, the last one first`;
-  return `${begin} and finds the shortest way to make room: ${entries}.`;
+function searched({ moves }) {
+  const begin = "Both buckets are full. A search finds";
+  if (moves === null) return `${begin} no way to make room.`;
+  const entries = ["a second copy can be counted", "one entry has to move"][moves] ?? `${moves} entries have to move, the last one first`;
+  return `${begin} the shortest way to make room: ${entries}.`;
 }
 
 function counted({ copies }) {
@@ -77,6 +77,8 @@ export function sentence(step) {
     case "narrow":
       if (step.left === 0) return "All buckets have wider slots now.";
       return `Some buckets got wider slots, the last ones first. Others have to wait: ${step.left}.`;
+    case "moved":
+      return "The tables before and after do not tell which entry moved where. This is the one after.";
     case "split":
       return `Bucket ${step.bucket} is split: about half of its entries move to the new bucket ${step.into}.`;
     case "added":

@@ -305,25 +305,11 @@ pub extern "C" fn koel_build_small(capacity: u64, error_rate: f64, growable: u32
     handle(|host| host.build_small(&settings, 12))
 }
 
-/// Adds the key in the first `len` bytes of the input, or removes it. Outputs the steps as JSON.
+/// Outputs the buckets and slots of the key in the first `len` bytes of the input, as JSON.
 #[cfg(feature = "page")]
 #[unsafe(no_mangle)]
-pub extern "C" fn koel_trace(filter: u32, len: usize, adds: u32) -> i32 {
-    answer(|host| host.trace(filter, len, adds != 0).map(|()| 0))
-}
-
-/// Makes a step of the last operation that was traced. 1 if it could be made.
-#[cfg(feature = "page")]
-#[unsafe(no_mangle)]
-pub extern "C" fn koel_replay(filter: u32, step: u32) -> i32 {
-    answer(|host| host.replay(filter, step as usize).map(i32::from))
-}
-
-/// Outputs the slots of all buckets as JSON.
-#[cfg(feature = "page")]
-#[unsafe(no_mangle)]
-pub extern "C" fn koel_slots(filter: u32) -> i32 {
-    answer(|host| host.slots(filter).map(|()| 0))
+pub extern "C" fn koel_locate(filter: u32, len: usize) -> i32 {
+    answer(|host| host.locate(filter, len).map(|()| 0))
 }
 
 /// Outputs the rows of `koel plan` as JSON. The figure to compute is 0.

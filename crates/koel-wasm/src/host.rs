@@ -72,9 +72,6 @@ pub struct Host {
     done: usize,
     /// Whether each key of the last batch was added.
     added: Vec<bool>,
-    /// The steps of the last operation that was traced.
-    #[cfg(feature = "page")]
-    steps: Vec<koel::TraceStep>,
 }
 
 impl Host {
@@ -376,16 +373,6 @@ impl Host {
     #[cfg(feature = "page")]
     pub(crate) fn put_text(&mut self, output: String) {
         self.output = output.into_bytes();
-    }
-
-    #[cfg(feature = "page")]
-    pub(crate) fn put_trace(&mut self, steps: Vec<koel::TraceStep>, output: String) {
-        (self.steps, self.output) = (steps, output.into_bytes());
-    }
-
-    #[cfg(feature = "page")]
-    pub(crate) fn step(&self, number: usize) -> Option<&koel::TraceStep> {
-        self.steps.get(number)
     }
 
     fn reserve_output(&mut self, bytes: usize) -> Result<(), Failure> {

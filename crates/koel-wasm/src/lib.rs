@@ -5,7 +5,7 @@
 //!     npm/batches.js  batches of keys in pieces; keys.js: a key as bytes
 //!     npm/index.js    the main entry, with this module inside; init.js and workerd.js without it
 //!     exports.rs      functions with numbers as arguments, called by filter.js
-//!     page.rs         what only the page asks: operations step by step, sizes
+//!     page.rs         what only the page asks: a small table, where a key is, sizes
 //!     failure.rs      errors as numbers and sentences
 //!     host.rs         the filters behind the handles, and two buffers: the logic, in safe Rust
 //! ```

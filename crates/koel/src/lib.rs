@@ -53,5 +53,3 @@ pub use maplet::{Maplet, MapletEntry, MapletView, Values};
 pub use packing::{Codec, Layout};
 pub use state::Merge;
 pub use state::store::{Borrowed, Owned, Store};
-#[cfg(feature = "trace")]
-pub use {state::TraceLocation, table::trace::TraceStep};

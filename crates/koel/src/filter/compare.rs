@@ -31,7 +31,6 @@
 
 use core::fmt;
 
-use crate::CuckooFilter;
 use crate::address::geometry::{CORES, Geometry};
 use crate::error::MergeError;
 use crate::image::{shape, sizing};
@@ -39,6 +38,7 @@ use crate::state::counters::ReadCounters;
 use crate::state::store::Store;
 use crate::state::{Lengths, Overlap, Reader, reading, relate};
 use crate::table::{Addressing, Cuckoo, grows};
+use crate::{CuckooFilter, Key};
 
 /// An entry of a filter. All keys that share it have the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,6 +225,13 @@ impl<S: Store> CuckooFilter<S> {
         fixed.into_iter().flatten().chain(growing.into_iter().flatten())
     }
 
+    /// The two buckets of a key, the home bucket first, each with the slot that stands for the key
+    /// there. For the page in `web/`, which draws a table.
+    #[doc(hidden)]
+    pub fn locate<K: Key + ?Sized>(&self, key: &K) -> [(u64, u64); 2] {
+        reading!(self.body, reader => pair_of(reader.table, self.body.address(key)))
+    }
+
     /// How many copies of entries belong to no key. O([counters](Self::distinct_counters)).
     ///
     /// Only a filter that [has grown](Self::has_grown) has any. Growth puts an entry that has no
@@ -269,6 +276,13 @@ impl<S: Store> CuckooFilter<S> {
             if has_grown { 1.0 / chance(base, lengths) } else { ours.possible_entries() }
         }))
     }
+}
+
+fn pair_of<T: Cuckoo>(table: &T, address: u64) -> [(u64, u64); 2] {
+    let location = table.table().geometry().locate(address);
+    let (home, other) = T::Addresses::pair(&location);
+    let [first, second] = table.table().geometry().fingerprints(&location);
+    [(home, first), (other, second)]
 }
 
 /// The distinct entries of a table. A fixed table names an entry by the smaller of its two buckets.

@@ -16,8 +16,6 @@ mod patch;
 mod pieces;
 #[cfg(test)]
 mod tests;
-#[cfg(feature = "trace")]
-mod trace;
 
 use crate::face::{counted_face, face, lasting_face};
 use crate::host::hosted_face;

@@ -16,8 +16,6 @@ use crate::state::counters::{Counters, ReadCounters};
 use crate::state::exact::{MOST, ReadExact};
 use crate::state::insert::COPIES;
 use crate::table::blocks::{Hashes, Until, address_of, each_address};
-#[cfg(feature = "trace")]
-use crate::table::trace::note;
 
 /// Where there are exact answers, a batch looks for them among so many keys at a time.
 const RUN: usize = 64 * BLOCK;
@@ -50,9 +48,7 @@ impl Body<Buffer, Counters> {
             Ok(added) => added,
             Err(full) => self.insert_full(address, full).map(|()| true)?,
         };
-        if self.state.exact.lift(address) {
-            self.note_exact(address);
-        }
+        self.state.exact.lift(address);
         Ok(added)
     }
 
@@ -94,17 +90,7 @@ impl Body<Buffer, Counters> {
         }
         self.state.len = state.len.checked_add(copies).ok_or(FullError::Overflow)?;
         self.state.exact.stash_copies(address, copies);
-        self.note_exact(address);
         Ok(())
-    }
-
-    /// Notes the exact answer for an address in the log of the table.
-    fn note_exact(&mut self, _address: u64) {
-        #[cfg(feature = "trace")]
-        super::on_table!(&mut self.buckets, table => {
-            let copies = self.state.exact.copies(_address);
-            note!(table.log, Settled { address: _address, copies });
-        });
     }
 
     /// Notes that a key is absent, so that no entry is taken for it. False, and nothing changed, if
@@ -152,10 +138,7 @@ impl Body<Buffer, Counters> {
         if addresses.len() as u64 > limit.saturating_sub(corrections) {
             return Err(FullError::Corrections { limit });
         }
-        for &address in addresses {
-            self.state.exact.correct(address);
-            self.note_exact(address);
-        }
+        addresses.iter().for_each(|&address| self.state.exact.correct(address));
         Ok(())
     }
 
@@ -179,7 +162,6 @@ impl Body<Buffer, Counters> {
         if removed {
             changing!(self, writer => writer.note_one_less());
         }
-        self.note_exact(address);
         Some(removed)
     }
 

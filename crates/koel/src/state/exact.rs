@@ -183,27 +183,11 @@ impl Exact {
         self.corrections += (self.copies.len() - before) as u64;
     }
 
-    /// Takes the correction of a key back. False if it has none.
-    pub(crate) fn lift(&mut self, address: u64) -> bool {
-        let is_corrected = self.copies.get(&address) == Some(&0);
-        if is_corrected {
+    /// Takes the correction of a key back, if it has one.
+    pub(crate) fn lift(&mut self, address: u64) {
+        if self.copies.get(&address) == Some(&0) {
             self.corrections -= 1;
             self.forget(address);
-        }
-        is_corrected
-    }
-
-    /// Makes an exact answer what a step of a trace says.
-    #[cfg(feature = "trace")]
-    pub(crate) fn set(&mut self, address: u64, copies: Option<u64>) {
-        self.lift(address);
-        if self.copies.contains_key(&address) {
-            self.forget(address);
-        }
-        match copies {
-            Some(0) => self.correct(address),
-            Some(copies) => self.stash_copies(address, copies),
-            None => {}
         }
     }
 

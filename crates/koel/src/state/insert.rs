@@ -130,10 +130,6 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     pub(super) fn remove_at(self, location: LocationOf<T>, value: u64) -> bool {
         let counters = &mut self.state.counters;
         let taken = self.table.take(&location, value, |name| counters.take(name));
-        #[cfg(feature = "trace")]
-        if taken.is_none() {
-            super::trace::log_count(self.table, &self.state.counters, &location);
-        }
         self.note_removed(taken)
     }
 

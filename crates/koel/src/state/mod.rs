@@ -51,8 +51,6 @@ mod stamps;
 pub(crate) mod store;
 mod sweep;
 pub(crate) mod sweeps;
-#[cfg(feature = "trace")]
-mod trace;
 mod union;
 mod value;
 mod verify;
@@ -62,8 +60,6 @@ pub(crate) use buckets::{Buckets, changing, on_table, reading};
 pub use merge::Merge;
 pub(crate) use relate::{Lengths, Overlap, relate};
 pub(crate) use stamps::Expiry;
-#[cfg(feature = "trace")]
-pub use trace::TraceLocation;
 
 use core::mem;
 

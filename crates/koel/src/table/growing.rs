@@ -65,12 +65,6 @@ impl<B: AsRef<[u8]>> Growing<B> {
         self.entries().map(|entry| LinearHashing::weight_of(entry.prefix.length)).sum()
     }
 
-    /// Sets the match weight to that of the buckets. O(buckets).
-    #[cfg(feature = "trace")]
-    pub(crate) fn recompute_weight(&mut self) {
-        self.match_weight = self.computed_weight();
-    }
-
     /// Entries that match an absent key on average. Each matches if the key has its core, one of
     /// its two base buckets and its bits.
     pub(crate) fn matches_of_an_absent_key(&self) -> f64 {

@@ -16,7 +16,7 @@
 //! | `pair` | edits of the two buckets of a key |
 //! | `search`, `room` | the search for room, and what it asks of a table |
 //! | `blocks`, `edits` | batches: blocks of 64 keys, and edits planned for a block |
-//! | `trace` | the log of what was written, with the feature `trace` |
+//! | `trace` | the places where tables are written |
 
 use bytemuck::try_cast_slice_mut;
 
@@ -82,8 +82,6 @@ pub(crate) struct Table<B, A = Geometry> {
     match_weight: u128,
     /// A growing table makes its next step when it has more entries than this.
     limit: u64,
-    #[cfg(feature = "trace")]
-    pub(crate) log: trace::Log,
     bytes: B,
 }
 
@@ -138,19 +136,7 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         let (bucket_bits, reach) = (u64::from(layout.bucket_bits()), packing.reach());
         let end = geometry.buckets() * bucket_bits;
         let (match_weight, limit) = (0, u64::MAX);
-        Self {
-            geometry,
-            layout,
-            packing,
-            bucket_bits,
-            end,
-            reach,
-            match_weight,
-            limit,
-            #[cfg(feature = "trace")]
-            log: trace::Log::default(),
-            bytes,
-        }
+        Self { geometry, layout, packing, bucket_bits, end, reach, match_weight, limit, bytes }
     }
 
     pub(crate) fn geometry(&self) -> &A {

@@ -54,14 +54,8 @@ impl Table<Buffer, LinearHashing> {
             return Err(built);
         }
         geometry.set_widening(Some(Widening { narrow: built.layout, below: geometry.buckets() }));
-        #[cfg(feature = "trace")]
-        let mut log = built.log;
-        note!(log, Widened);
-        Ok(Self {
-            #[cfg(feature = "trace")]
-            log,
-            ..Self::new(geometry, layout, built.bytes)
-        })
+        note!(built.log, Widened);
+        Ok(Self::new(geometry, layout, built.bytes))
     }
 
     /// Widens so many buckets, or all that are still narrow. False if none is.

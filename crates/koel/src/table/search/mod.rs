@@ -184,12 +184,6 @@ impl Search {
         columns * size_of::<u64>() + self.moves.capacity() * size_of::<(u64, u64)>()
     }
 
-    /// How many slots the last search looked at.
-    #[cfg(feature = "trace")]
-    pub(crate) fn looked(&self) -> u64 {
-        self.looked as u64
-    }
-
     /// The shortest path from a pair of full buckets, in the segment that starts at `base`, to
     /// room. `None` if there is none within the budget, or within the memory of the system.
     #[inline(always)]
