@@ -7,7 +7,6 @@ use super::{COPIES_IN_BUCKETS, State, Writer};
 use crate::error::FullError;
 use crate::state::counters::WriteCounters;
 use crate::table::search::Spares;
-use crate::table::trace::note;
 use crate::table::{Addressing, CuckooMut, LocationOf, Put, Taken, grows};
 
 /// An insert adds a copy of a key.
@@ -78,7 +77,6 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             return Ok(());
         }
         self.state.count_copies(name, 1)?;
-        note!(self.table.table_mut().log, Counted { name, copies: self.state.counters.get(name) });
         Ok(())
     }
 
@@ -166,7 +164,6 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     #[inline(never)]
     fn clear_leftovers(self) {
         self.table.table_mut().clear();
-        note!(self.table.table_mut().log, Cleared);
         self.state.clear_table();
     }
 

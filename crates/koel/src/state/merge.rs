@@ -17,7 +17,6 @@ use crate::error::FullError;
 use crate::image::Kind;
 use crate::state::counters::{ReadCounters, WriteCounters};
 use crate::state::full::Crowded;
-use crate::table::trace::note;
 use crate::table::{Addressing, Cuckoo, CuckooMut, LocationOf, Match, Prefix, Put, Step, grows};
 
 /// How a merge combines the counts of a key that is in both filters.
@@ -278,7 +277,6 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         for entry in [kept, gone] {
             let name = self.table.table().name(&entry);
             let counted = self.state.counters.remove(name);
-            note!(self.table.table_mut().log, Counted { name, copies: 0 });
             sum = sum.saturating_add(self.reader().in_slot(&entry)).saturating_add(counted);
         }
         self.table.write(&gone, 0);
@@ -290,7 +288,6 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         let shared = Match { prefix: Prefix { length, ..kept.prefix }, ..kept };
         let name = self.table.table().name(&shared);
         self.state.counters.add_all(name, sum - in_slot);
-        note!(self.table.table_mut().log, Counted { name, copies: sum - in_slot });
         self.note_gone(false);
         true
     }

@@ -9,7 +9,6 @@ use crate::packing::SLOTS;
 use crate::state::counters::WriteCounters;
 use crate::state::full::Crowded;
 use crate::table::search::{End, Spares};
-use crate::table::trace::note;
 use crate::table::{Addressing, CuckooMut, EntryTest, LocationOf, Put, Step, grows};
 
 impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
@@ -31,13 +30,6 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         };
         let pinned = (counters.len() > 0).then_some(&is_pinned as &EntryTest<'_>);
         let path = table.path_to_room(&mut state.search, location, spares, pinned);
-        note!(
-            table.log,
-            Searched {
-                slots: state.search.looked(),
-                moves: path.as_ref().map(|path| path.moves.len() as u64),
-            }
-        );
         let Some(path) = path else { return false };
         let done = match (path.end, path.moves.last()) {
             (End::Empty(_), _) => {
@@ -47,7 +39,6 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             (End::Spare, Some(&(bucket, slot))) => {
                 let name = table.name(&table.entry(bucket, slot));
                 let is_counted = state.count_copies(name, 1).is_ok();
-                note!(table.log, Counted { name, copies: state.counters.get(name) });
                 state.spares -= u64::from(is_counted);
                 is_counted
             }

@@ -3,7 +3,6 @@
 //! The rules are in `state/`, written once. The tables differ in how they compare an entry with a
 //! key, and in growth: an entry may lose bits when it moves, and the table keeps its match weight.
 
-use super::trace::note;
 use super::{Addressing, Match, Prefix, Put, Table, Taken};
 use crate::mem::buffer::Buffer;
 
@@ -73,7 +72,6 @@ pub(crate) trait CuckooMut: Cuckoo<Bytes = Buffer> + Sized {
     fn write(&mut self, entry: &Match, slot: u64) {
         let table = self.table_mut();
         table.replace(entry.bucket, entry.slot, slot);
-        note!(table.log, Written { bucket: entry.bucket, old: entry.slot, new: slot, from: None });
         if slot == 0 {
             table.match_weight -= Self::Addresses::weight_of(entry.prefix.length);
         }
@@ -122,7 +120,6 @@ pub(crate) trait CuckooMut: Cuckoo<Bytes = Buffer> + Sized {
         let [fingerprint, _] = table.geometry.fingerprints(&location);
         let slot = table.layout.slot(fingerprint, value);
         table.replace(entry.bucket, entry.slot, slot);
-        note!(table.log, Written { bucket: entry.bucket, old: entry.slot, new: slot, from: None });
         let stored = table.geometry.stored_length(&location, 0);
         table.match_weight -= Self::Addresses::weight_of(entry.prefix.length);
         table.match_weight += Self::Addresses::weight_of(stored);

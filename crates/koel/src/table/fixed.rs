@@ -1,6 +1,5 @@
 //! A table of one size: `Geometry` is its addressing.
 
-use super::trace::logged;
 use super::{Addressing, Cuckoo, CuckooMut, Prefix, Put, Table, Taken};
 use crate::address::geometry::{CORE_BITS, Geometry, Location, Locations};
 use crate::mem::buffer::Buffer;
@@ -209,8 +208,7 @@ impl CuckooMut for Table<Buffer> {
     #[inline(always)]
     fn put(&mut self, location: &Location, value: u64, most: u64) -> Put {
         let slot = self.layout.slot(location.fingerprint, value);
-        let pair = location.buckets();
-        logged!(self, pair, self.pair_mut(pair).put(slot, most))
+        self.pair_mut(location.buckets()).put(slot, most)
     }
 
     #[inline(always)]
@@ -228,8 +226,7 @@ impl CuckooMut for Table<Buffer> {
             return Some(Taken::Absent);
         }
         let slot = self.layout.slot(location.fingerprint, value);
-        let pair = location.buckets();
-        Some(logged!(self, pair, self.pair_mut(pair).take(slot)))
+        Some(self.pair_mut(location.buckets()).take(slot))
     }
 
     #[inline(always)]

@@ -17,7 +17,6 @@
 use core::{iter, mem};
 
 use super::load::{MAX_WIDENED, addresses_for, buckets_after_steps, design_limit, step_of};
-use super::trace::note;
 use super::{
     Addressing, Cuckoo, CuckooMut, GrowingLocation, LinearHashing, Match, Put, Step, Table, Taken,
     table_bytes,
@@ -246,7 +245,6 @@ impl Growing<Buffer> {
         }
         self.write_bucket(lower, Bucket(halves[0]));
         self.write_bucket(upper, Bucket(halves[1]));
-        note!(self.log, Split { bucket: lower, into: upper });
         self.geometry.advance();
         self.end += self.bucket_bits;
     }
@@ -269,15 +267,6 @@ impl CuckooMut for Growing<Buffer> {
             Ok(which) => {
                 let length = self.geometry.stored_length(location, which);
                 self.match_weight += LinearHashing::weight_of(length);
-                note!(
-                    self.log,
-                    Written {
-                        bucket: location.leveled_buckets[which].bucket,
-                        old: 0,
-                        new: slots[which],
-                        from: None,
-                    }
-                );
                 Put::Done
             }
             Err(refused) => refused,

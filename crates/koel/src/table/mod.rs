@@ -16,7 +16,6 @@
 //! | `pair` | edits of the two buckets of a key |
 //! | `search`, `room` | the search for room, and what it asks of a table |
 //! | `blocks`, `edits` | batches: blocks of 64 keys, and edits planned for a block |
-//! | `trace` | the places where tables are written |
 
 use bytemuck::try_cast_slice_mut;
 
@@ -40,7 +39,6 @@ mod matches;
 mod pair;
 mod room;
 pub(crate) mod search;
-pub(crate) mod trace;
 mod widening;
 
 pub(crate) use crate::packing::{Candidates, Put, Taken, Words};

@@ -4,7 +4,6 @@
 //! Entries that are *pinned* keep all their bits when they move, because a counter goes by their
 //! name. Only a growing table has entries that could lose bits.
 
-use super::trace::note;
 use super::{Addressing, EntryTest, Table};
 use crate::mem::buffer::Buffer;
 use crate::packing::{Packing, SLOTS, is_near, with_packing};
@@ -127,10 +126,6 @@ impl<A: Addressing> Table<Buffer, A> {
         for (bucket, slot) in moves {
             let (moved, added) = self.geometry.moved_slot(self.layout, bucket, slot, free.0);
             self.replace(free.0, free.1, moved);
-            note!(
-                self.log,
-                Written { bucket: free.0, old: free.1, new: moved, from: Some(bucket) }
-            );
             self.match_weight += added;
             free = (bucket, slot);
         }
@@ -138,7 +133,6 @@ impl<A: Addressing> Table<Buffer, A> {
         let fingerprint = self.geometry.fingerprints(location)[which];
         let added = self.layout.slot(fingerprint, value);
         self.replace(free.0, free.1, added);
-        note!(self.log, Written { bucket: free.0, old: free.1, new: added, from: None });
         self.match_weight += A::weight_of(self.geometry.stored_length(location, which));
     }
 }

@@ -17,7 +17,6 @@
 //!   them narrow again, so that it changes like the original.
 
 use super::load::buckets_after_steps;
-use super::trace::note;
 use super::{Addressing, LinearHashing, Table, table_bytes};
 use crate::address::geometry::{CORE_BITS, Geometry};
 use crate::mem::buffer::Buffer;
@@ -54,7 +53,6 @@ impl Table<Buffer, LinearHashing> {
             return Err(built);
         }
         geometry.set_widening(Some(Widening { narrow: built.layout, below: geometry.buckets() }));
-        note!(built.log, Widened);
         Ok(Self::new(geometry, layout, built.bytes))
     }
 
@@ -68,7 +66,6 @@ impl Table<Buffer, LinearHashing> {
         let below = packing.widen(self.bytes.as_mut(), buckets);
         let left = (below > 0).then_some(Widening { below, ..widening });
         self.geometry.set_widening(left);
-        note!(self.log, Narrow { buckets: below });
         if left.is_none() {
             self.packing = AnyPacking::new(self.layout, None);
             self.reach = self.packing.reach();
