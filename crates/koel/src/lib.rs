@@ -45,8 +45,9 @@ pub use expiring::{ExpiringFilter, ExpiringView, WhenFull};
 pub use file::FileError;
 pub use filter::{
     Comparison, CuckooFilter, Estimate, FilterEntry, FilterView, Part, PatchError, PatchSummary,
-    Piece, PieceError, PieceFault, PiecePlan, Plan,
+    Piece, PieceError, PiecePlan, Plan,
 };
+pub use image::frame::MessageError;
 pub use image::shape::Prefer;
 pub use map::CuckooMap;
 pub use maplet::{Maplet, MapletEntry, MapletView, Values};

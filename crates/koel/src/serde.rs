@@ -65,6 +65,6 @@ impl<'de, T: FileImage> Visitor<'de> for Image<T> {
 fn read<T: FileImage>(bytes: &[u8]) -> Result<T, ImageError> {
     let header = Header::decode_as(T::KIND, bytes)?;
     let (table, trailer) = header.parts(bytes)?;
-    let table = Buffer::copy_of(table, header.grows()).ok_or(ImageError::NoMemory)?;
+    let table = Buffer::copy_of(table, header.growable).ok_or(ImageError::NoMemory)?;
     T::of_parts(&header, table, trailer)
 }

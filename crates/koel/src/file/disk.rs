@@ -277,7 +277,7 @@ fn read_image<T: FileImage>(reader: impl Read, size: Option<u64>) -> Result<T, F
         let part = source.part(len, step, grows)?;
         part.ok_or_else(|| FileError::from(header.wrong_length(source.read)))
     };
-    let table = part(table, header.grows())?;
+    let table = part(table, header.growable)?;
     let trailer = part(trailer, false)?;
     Ok(T::of_parts(&header, table, trailer.as_ref())?)
 }

@@ -21,10 +21,9 @@ use std::path::Path;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::disk::{self, FileError};
-use crate::filter::{Arrivals, Totals};
-use crate::image::{HEADER_BYTES, RECORD_BYTES};
+use crate::filter::Arrivals;
+use crate::image::{HEADER_BYTES, Header, RECORD_BYTES};
 use crate::state::record::encode;
-use crate::table::table_bytes;
 use crate::{PieceError, PiecePlan};
 
 /// Bytes that are copied or read at once.
@@ -89,7 +88,7 @@ struct FilterFile<'p> {
     plan: &'p PiecePlan,
     file: &'p mut File,
     arrivals: Arrivals<'p>,
-    totals: Totals,
+    header: Header,
     /// Bytes of the header and the table: where the counters begin.
     table_end: u64,
     /// The counters of each segment in the file.
@@ -111,8 +110,8 @@ impl<'p> FilterFile<'p> {
             let message = "pieces are saved to a regular file only";
             return Err(io::Error::new(io::ErrorKind::Unsupported, message).into());
         }
-        let shape = plan.shape();
-        let table = table_bytes(shape.layout, shape.buckets()).ok_or(PieceError::NoMemory)?;
+        let header = plan.header();
+        let (table, _) = header.lengths().ok_or(PieceError::NoMemory)?;
         let table_end = (HEADER_BYTES + table) as u64;
         let segments = usize::try_from(plan.segments()).map_err(|_| PieceError::NoMemory)?;
         let mut counters = Vec::new();
@@ -122,8 +121,7 @@ impl<'p> FilterFile<'p> {
         // Empty segments and the padding are zeros.
         file.set_len(0)?;
         file.set_len(table_end)?;
-        let (totals, stash) = (Totals::default(), Vec::new());
-        Ok(Self { plan, file, arrivals, totals, table_end, counters, stash })
+        Ok(Self { plan, file, arrivals, header, table_end, counters, stash: Vec::new() })
     }
 
     fn add(&mut self, piece: &[u8]) -> Result<(), FileError> {
@@ -132,9 +130,9 @@ impl<'p> FilterFile<'p> {
         let start = HEADER_BYTES as u64 + segment as u64 * bytes.len() as u64;
         self.file.seek(SeekFrom::Start(start))?;
         self.file.write_all(bytes)?;
-        let first = self.totals.counters;
-        self.totals.add(&view, self.plan.counter_limit())?;
-        self.counters[segment] = Records { first, count: self.totals.counters - first };
+        let first = self.header.counters;
+        self.plan.add(&view, &mut self.header)?;
+        self.counters[segment] = Records { first, count: self.header.counters - first };
         self.file.seek(SeekFrom::Start(self.record_at(first)))?;
         let mut records = io::BufWriter::with_capacity(BUFFER, &mut *self.file);
         for record in self.plan.counter_records(segment, &view) {
@@ -155,22 +153,22 @@ impl<'p> FilterFile<'p> {
         let keys = self.arrivals.finish(expected)?;
         self.sort_counters()?;
         self.write_stash()?;
-        let end = self.record_at(self.totals.counters + self.totals.stashed);
+        let end = self.record_at(self.header.counters + self.header.stashed);
         let mut checksum = Xxh3::new();
         self.read_each(HEADER_BYTES as u64..end, |_, bytes| {
             checksum.update(bytes);
             Ok(())
         })?;
-        let header = self.plan.header(&self.totals, checksum.digest());
+        self.header.body_checksum = checksum.digest();
         self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(&header)?;
+        self.file.write_all(&self.header.encode())?;
         Ok(keys)
     }
 
     /// Writes the stash behind the counters.
     fn write_stash(&mut self) -> io::Result<()> {
         self.stash.sort_unstable();
-        self.file.seek(SeekFrom::Start(self.record_at(self.totals.counters)))?;
+        self.file.seek(SeekFrom::Start(self.record_at(self.header.counters)))?;
         self.stash.iter().try_for_each(|&stashed| self.file.write_all(&encode(stashed)))
     }
 
@@ -187,7 +185,7 @@ impl<'p> FilterFile<'p> {
         if runs.is_sorted_by_key(|run| run.first) {
             return Ok(());
         }
-        let (start, end) = (self.table_end, self.record_at(self.totals.counters));
+        let (start, end) = (self.table_end, self.record_at(self.header.counters));
         let mut to = end;
         for run in runs {
             self.copy(self.record_at(run.first)..self.record_at(run.first + run.count), to)?;

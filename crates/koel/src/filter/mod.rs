@@ -40,8 +40,8 @@ pub use builder::Plan;
 pub use compare::{Comparison, Estimate, FilterEntry};
 pub use patch::{PatchError, PatchSummary};
 #[cfg(feature = "std")]
-pub(crate) use pieces::{Arrivals, Totals};
-pub use pieces::{Part, Piece, PieceError, PieceFault, PiecePlan};
+pub(crate) use pieces::Arrivals;
+pub use pieces::{Part, Piece, PieceError, PiecePlan};
 
 /// A cuckoo filter: a set of keys in a few bits per key, from which keys can be removed.
 ///

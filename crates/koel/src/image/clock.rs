@@ -26,16 +26,10 @@
 //! Source: the idea of stamps modulo a power of two is that of aging in Mozilla's
 //! `cuckoo_filter_expire`; the sweep is ours (docs/decisions/0028-expiring.md).
 
-use super::fields::{
-    EVICTED, Reader, STEP, STEP_BEGAN, STEP_TICKS, STEPS, VALUE_BITS, WHEN_FULL, Writer,
-    YOUNGEST_EVICTED,
-};
 use super::format::{MOST_STEPS, RECORD_BYTES};
-use super::shape::Shape;
-use crate::error::ImageError;
 
 /// Bits of the widest stamp: [`MOST_STEPS`] need them.
-const MOST_STAMP_BITS: u32 = 8;
+pub(super) const MOST_STAMP_BITS: u32 = 8;
 /// Buckets that are swept together.
 pub(crate) const GROUP: u64 = 16;
 /// Steps after which it does not matter how long ago a group was swept: more than any stamp tells.
@@ -107,34 +101,6 @@ impl Clock {
             youngest_evicted: None,
             evicts,
         }
-    }
-
-    /// Writes the fields of a header that say the time.
-    pub(super) fn encode(&self, bytes: &mut Writer) {
-        bytes.number(STEP_TICKS, self.step_ticks);
-        bytes.number(STEP_BEGAN, self.began);
-        bytes.number(STEPS, self.steps);
-        bytes.number(STEP, self.step.into());
-        bytes.number(EVICTED, self.evicted);
-        bytes.number(YOUNGEST_EVICTED, self.youngest_evicted.map_or(0, |age| age + 1));
-        bytes.number(WHEN_FULL, self.evicts.into());
-    }
-
-    /// Reads them, for a table built with this shape. Refuses what no clock has.
-    pub(super) fn decode(fields: Reader<'_>, shape: &Shape) -> Result<Self, ImageError> {
-        let (stamp_bits, largest) = (shape.layout.value_bits(), shape.layout.largest_value());
-        fields.require(VALUE_BITS, (2..=MOST_STAMP_BITS).contains(&stamp_bits))?;
-        let [ticks, count] = [STEP_TICKS, STEPS].map(|field| fields.number(field));
-        fields.require(STEP_TICKS, ticks > 0)?;
-        fields.require(STEPS, (1..=u64::from(MOST_STEPS)).contains(&count) && count < largest)?;
-        let evicts = fields.choice(WHEN_FULL, &[false, true])?;
-        let step = u16::try_from(fields.number(STEP)).map_err(|_| fields.refuse(STEP))?;
-        let (evicted, youngest) = (fields.number(EVICTED), fields.number(YOUNGEST_EVICTED));
-        let is_sound = (youngest > 0) == (evicted > 0) && youngest <= count + 1;
-        fields.require(YOUNGEST_EVICTED, is_sound)?;
-        let clock = Self::new(Steps { ticks, count, stamp_bits }, evicts);
-        let (began, youngest_evicted) = (fields.number(STEP_BEGAN), youngest.checked_sub(1));
-        Ok(Self { began, step, evicted, youngest_evicted, ..clock })
     }
 
     /// How many steps after a sweep of a group entries may be added to it: S.

@@ -1,174 +1,149 @@
-//! The fields of the header: their offsets, and how they are read and written.
+//! How a table of fields becomes a header.
 //!
-//! docs/FORMAT.md describes every field. A test compares its table with `FIELDS`, and another
-//! checks that the fields fill the header without gaps. All numbers are little-endian.
+//! [`header!`] takes a row for each field: its type, its bytes, its name in docs/FORMAT.md, and
+//! what must hold of the header for the field to be sound. From the rows follow the type of the
+//! header, where each field is, how a header is read, written and checked, and the errors. All
+//! numbers are little-endian.
 
-use super::format::HEADER_BYTES;
-use crate::address::geometry::CORE_BITS;
+use super::format::Kind;
 use crate::error::ImageError;
-use crate::packing::SLOTS;
+use crate::packing::Codec;
 
-/// A field of the header: offset, bytes, name.
-pub(crate) type Field = (usize, usize, &'static str);
+/// Defines the header with these fields, in the order of their bytes.
+macro_rules! header {
+    ($(
+        $(#[$doc:meta])*
+        $field:ident: $type:ty, $bytes:literal, $name:literal $(, $is_sound:expr)?;
+    )*) => {
+        /// The content of a header.
+        #[derive(Clone, Copy, Debug, Default)]
+        pub(crate) struct Header {
+            $($(#[$doc])* pub(crate) $field: $type,)*
+        }
 
-/// Defines a constant for each field, and the list of all of them for the tests.
-macro_rules! fields {
-    ($($field:ident = ($offset:expr, $bytes:expr, $name:expr);)*) => {
-        $(pub(super) const $field: Field = ($offset, $bytes, $name);)*
+        const _: () = assert!(HEADER_BYTES == 0 $(+ $bytes)*, "the fields fill the header");
+
+        /// The bytes and the name of each field.
         #[cfg(test)]
-        const FIELDS: &[Field] = &[$($field),*];
+        const FIELDS: &[(usize, &str)] = &[$(($bytes, $name)),*];
+
+        impl Header {
+            /// The bytes of the fields.
+            fn write(&self) -> [u8; HEADER_BYTES] {
+                let mut bytes = [0; HEADER_BYTES];
+                let mut rest = &mut bytes[..];
+                $(put(&mut rest, $bytes, self.$field);)*
+                bytes
+            }
+
+            /// The fields in these bytes, each with a value of its type.
+            fn read(bytes: &[u8; HEADER_BYTES]) -> Result<Self, ImageError> {
+                let mut rest = &bytes[..];
+                Ok(Self { $($field: take(&mut rest, $bytes, $name)?),* })
+            }
+
+            /// Refuses the first field that is not sound. What must hold of a field may rely on the
+            /// fields before it.
+            fn check(&self) -> Result<(), ImageError> {
+                $($(
+                    let is_sound: fn(&Self) -> bool = $is_sound;
+                    require($name, got(self.$field.number()), is_sound(self))?;
+                )?)*
+                Ok(())
+            }
+        }
+    };
+}
+pub(super) use header;
+
+/// What a field of the header can hold.
+pub(super) trait Value: Copy {
+    fn number(self) -> u128;
+    /// The value with this number; `None` if there is none.
+    fn of(number: u128) -> Option<Self>;
+}
+
+/// A field that has one value.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Is<const N: u64>;
+
+impl<const N: u64> Value for Is<N> {
+    fn number(self) -> u128 {
+        N.into()
+    }
+
+    fn of(number: u128) -> Option<Self> {
+        (number == N.into()).then_some(Self)
+    }
+}
+
+macro_rules! numbers {
+    ($($type:ty)*) => {
+        $(impl Value for $type {
+            fn number(self) -> u128 {
+                self.into()
+            }
+
+            fn of(number: u128) -> Option<Self> {
+                number.try_into().ok()
+            }
+        })*
     };
 }
 
-fields! {
-    MAGIC_FIELD = (0, 8, "magic");
-    VERSION_FIELD = (8, 2, "version");
-    HEADER_LENGTH = (10, 2, "header length");
-    KIND = (12, 1, "kind");
-    CODEC = (13, 1, "codec");
-    SLOT_COUNT = (14, 1, "slots");
-    FINGERPRINT_BITS = (15, 1, "fingerprint bits");
-    CORE = (16, 1, "core bits");
-    VALUE_BITS = (17, 1, "value bits");
-    SEGMENT_BITS = (18, 1, "segment bits");
-    HASH = (19, 1, "hash");
-    SEGMENT_BUCKETS = (20, 4, "segment buckets");
-    LEVEL = (24, 1, "level");
-    MARKED = (25, 1, "marked");
-    FIRST_BITS = (26, 1, "fraction bits at first");
-    FRACTION_BITS = (27, 1, "fraction bits");
-    FLAGS = (28, 4, "flags");
-    SPLIT = (32, 8, "split buckets");
-    WEIGHT_LOW = (40, 8, "match weight, low half");
-    SEED = (48, 16, "seed");
-    CAPACITY = (64, 8, "capacity");
-    RATE = (72, 8, "requested rate");
-    LEN = (80, 8, "keys");
-    ENTRIES = (88, 8, "entries");
-    COUNTERS = (96, 8, "counters");
-    COUNTER_LIMIT = (104, 8, "counter limit");
-    DISTINCT = (112, 8, "distinct entries");
-    WEIGHT_HIGH = (120, 8, "match weight, high half");
-    ROUTE = (128, 1, "route");
-    SECRET_KIND = (129, 1, "secret kind");
-    STEP = (130, 6, "step");
-    APPLICATION = (136, 8, "application bytes");
-    STASHED = (144, 4, "stashed keys");
-    CORRECTIONS = (148, 4, "corrections");
-    STEP_TICKS = (152, 8, "step length");
-    STEP_BEGAN = (160, 8, "step began");
-    STEPS = (168, 1, "steps");
-    YOUNGEST_EVICTED = (169, 1, "youngest evicted");
-    WHEN_FULL = (170, 1, "when full");
-    RESERVED = (171, 1, "reserved");
-    NARROW = (172, 4, "narrow buckets");
-    BODY_CHECKSUM = (176, 8, "body checksum");
-    HEADER_CHECKSUM = (184, 8, "header checksum");
+numbers!(u16 u32 u64 u128);
+
+/// Values in the order of their numbers.
+macro_rules! choices {
+    ($($type:ty: $($choice:expr),*;)*) => {
+        $(impl Value for $type {
+            fn number(self) -> u128 {
+                self as u128
+            }
+
+            fn of(number: u128) -> Option<Self> {
+                [$($choice),*].get(usize::try_from(number).ok()?).copied()
+            }
+        })*
+    };
 }
 
-/// Fields that have one value.
-pub(super) const FIXED: [(Field, u64); 3] =
-    [(HEADER_LENGTH, HEADER_BYTES as u64), (SLOT_COUNT, SLOTS as u64), (CORE, CORE_BITS as u64)];
-/// Fields that are zero in a table without marked fingerprints.
-pub(super) const OF_GROWTH: [Field; 6] = [LEVEL, MARKED, SPLIT, WEIGHT_LOW, WEIGHT_HIGH, NARROW];
-/// Fields that are zero in what does not expire.
-pub(super) const OF_EXPIRY: [Field; 6] =
-    [STEP, STEP_TICKS, STEP_BEGAN, STEPS, YOUNGEST_EVICTED, WHEN_FULL];
-/// An expiring filter has no counters, and stores here how many live entries were evicted.
-pub(super) const EVICTED: Field = COUNTER_LIMIT;
-/// Fields that later versions of the program will define. A reader refuses any byte but 0.
-pub(super) const FOR_LATER: [Field; 2] = [SECRET_KIND, RESERVED];
+choices! {
+    bool: false, true;
+    Kind: Kind::Filter, Kind::Maplet, Kind::Counting, Kind::Expiring;
+    Codec: Codec::Plain, Codec::SemiSorted;
+}
 
-/// Reads the fields of a header.
-#[derive(Clone, Copy)]
-pub(super) struct Reader<'a>(pub(super) &'a [u8; HEADER_BYTES]);
-
-impl<'a> Reader<'a> {
-    /// A field of up to 8 bytes.
-    pub(super) fn number(self, field: Field) -> u64 {
-        self.raw(field).iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
+impl Value for f64 {
+    fn number(self) -> u128 {
+        self.to_bits().into()
     }
 
-    /// A field of up to 4 bytes.
-    pub(super) fn word(self, field: Field) -> u32 {
-        self.raw(field).iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte))
-    }
-
-    /// The one of `choices` whose index is in the field.
-    pub(super) fn choice<T: Copy>(self, field: Field, choices: &[T]) -> Result<T, ImageError> {
-        let index = usize::try_from(self.number(field)).ok();
-        let choice = index.and_then(|index| choices.get(index));
-        choice.copied().ok_or_else(|| self.refuse(field))
-    }
-
-    /// The bytes of a field.
-    pub(super) fn raw(self, (offset, bytes, _): Field) -> &'a [u8] {
-        &self.0[offset..offset + bytes]
-    }
-
-    /// Refuses the header unless the field `holds`.
-    pub(super) fn require(self, field: Field, holds: bool) -> Result<(), ImageError> {
-        if holds { Ok(()) } else { Err(self.refuse(field)) }
-    }
-
-    /// Refuses the header unless the field has this value.
-    pub(super) fn require_value(self, field: Field, value: u64) -> Result<(), ImageError> {
-        self.require(field, self.number(field) == value)
-    }
-
-    /// Refuses the header unless all bytes of the field are 0.
-    pub(super) fn require_zero(self, field: Field) -> Result<(), ImageError> {
-        match self.raw(field).iter().find(|&&byte| byte != 0) {
-            Some(&byte) => Err(ImageError::Field { field: field.2, got: u64::from(byte) }),
-            None => Ok(()),
-        }
-    }
-
-    /// The error that names a field of up to 8 bytes and its value.
-    pub(super) fn refuse(self, field: Field) -> ImageError {
-        ImageError::Field { field: field.2, got: self.number(field) }
+    fn of(number: u128) -> Option<Self> {
+        number.try_into().ok().map(Self::from_bits)
     }
 }
 
-/// Writes the fields of a header.
-pub(super) struct Writer(pub(super) [u8; HEADER_BYTES]);
-
-impl Writer {
-    /// A field of up to 8 bytes.
-    pub(super) fn number(&mut self, field: Field, value: u64) {
-        self.raw(field, &value.to_le_bytes()[..field.1]);
-    }
-
-    /// The bytes of a field.
-    pub(super) fn raw(&mut self, (offset, bytes, _): Field, content: &[u8]) {
-        self.0[offset..offset + bytes].copy_from_slice(content);
-    }
+/// Writes the next field, of so many bytes.
+pub(super) fn put(rest: &mut &mut [u8], bytes: usize, value: impl Value) {
+    let (field, behind) = core::mem::take(rest).split_at_mut(bytes);
+    field.copy_from_slice(&value.number().to_le_bytes()[..bytes]);
+    *rest = behind;
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use alloc::format;
-    use alloc::vec::Vec;
+/// Reads the next field, of so many bytes.
+pub(super) fn take<V: Value>(
+    rest: &mut &[u8],
+    bytes: usize,
+    field: &'static str,
+) -> Result<V, ImageError> {
+    let (content, behind) = rest.split_at(bytes);
+    *rest = behind;
+    let number = content.iter().rev().fold(0, |number, &byte| number << 8 | u128::from(byte));
+    V::of(number).ok_or(ImageError::Field { field, got: got(number) })
+}
 
-    #[test]
-    fn the_fields_are_contiguous_and_fill_the_header() {
-        let mut end = 0;
-        for &(offset, bytes, name) in FIELDS {
-            assert_eq!(offset, end, "{name}");
-            end = offset + bytes;
-        }
-        assert_eq!(end, HEADER_BYTES);
-    }
-
-    #[test]
-    fn the_format_page_lists_exactly_these_fields() {
-        let page = include_str!("../../../../docs/FORMAT.md");
-        let table = page.lines().skip_while(|line| !line.starts_with("| offset"));
-        let rows: Vec<_> = table.skip(2).take_while(|line| line.starts_with('|')).collect();
-        assert_eq!(rows.len(), FIELDS.len());
-        for ((offset, bytes, name), row) in FIELDS.iter().zip(rows) {
-            assert!(row.starts_with(&format!("| {offset} | {bytes} | {name} |")), "{row}");
-        }
-    }
+/// What an error shows of a field: its value, or the high half of one that is longer.
+pub(super) fn got(number: u128) -> u64 {
+    number.try_into().or((number >> 64).try_into()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The constants of the file format: docs/FORMAT.md, with test vectors.
+//! The constants of the file format, and what a file can hold: docs/FORMAT.md, with test vectors.
 
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 192;
@@ -13,3 +13,28 @@ pub(crate) const RECORD_BYTES: usize = 16;
 pub(crate) const CORRECTION_BYTES: usize = 8;
 /// The most steps of the window of an expiring filter.
 pub(crate) const MOST_STEPS: u32 = 200;
+
+/// The type that the bytes hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Fingerprints, and counters for copies.
+    #[default]
+    Filter,
+    /// Fingerprints with values.
+    Maplet,
+    /// Fingerprints with counts, and counters for counts that do not fit there.
+    Counting,
+    /// Fingerprints with the time at which they were inserted.
+    Expiring,
+}
+
+impl Kind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Filter => "filter",
+            Self::Maplet => "maplet",
+            Self::Counting => "counting filter",
+            Self::Expiring => "expiring filter",
+        }
+    }
+}

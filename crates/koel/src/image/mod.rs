@@ -11,8 +11,8 @@
 //! * `shape`: the layout and the number of buckets of a table, and its settings.
 //! * `sizing`: computes the shape from capacity and rate.
 //! * `clock`: the time of an expiring filter.
-//! * `header`: the first 192 bytes. `fields` says where each field is, `format` has the
-//!   constants, `kind` the types.
+//! * `header`: the first 192 bytes, as a table of fields. `fields` makes of it what reads, writes
+//!   and checks them, `format` has the constants.
 //! * `frame`: what messages between programs begin with.
 
 pub(crate) mod clock;
@@ -20,11 +20,10 @@ mod fields;
 mod format;
 pub(crate) mod frame;
 mod header;
-mod kind;
 pub(crate) mod shape;
 pub(crate) mod sizing;
 
 pub(crate) use clock::Clock;
-pub(crate) use format::{CORRECTION_BYTES, HEADER_BYTES, MOST_STEPS, RECORD_BYTES, VERSION};
-pub(crate) use header::{Growth, Header, bits_per_key};
-pub(crate) use kind::Kind;
+pub(crate) use format::{CORRECTION_BYTES, HEADER_BYTES, Kind, MOST_STEPS, RECORD_BYTES, VERSION};
+pub(crate) use header::Header;
+pub(crate) use shape::bits_per_key;

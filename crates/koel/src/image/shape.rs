@@ -96,6 +96,11 @@ pub(crate) fn distinct_keys(distinct: u64, possible: f64) -> f64 {
     distinct as f64 * (1.0 + share * (1.0 / 2.0 + share * (1.0 / 3.0 + share / 4.0)))
 }
 
+/// Bits of `size_in_bytes` per key. No keys count as one.
+pub(crate) fn bits_per_key(size_in_bytes: usize, keys: f64) -> f64 {
+    size_in_bytes as f64 * 8.0 / keys.max(1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -313,7 +313,7 @@ fn buckets_of_segment(keys: f64, load: f64, shared: bool) -> u64 {
 
 /// Whether bucket number and fingerprint fit into the usable bits of a hash.
 pub(crate) fn fits_hash(segment_bits: u32, segment_buckets: u32, fingerprint_bits: u32) -> bool {
-    let bucket_bits = segment_bits + u32::BITS - (segment_buckets - 1).leading_zeros();
+    let bucket_bits = segment_bits + u32::BITS - segment_buckets.saturating_sub(1).leading_zeros();
     bucket_bits + fingerprint_bits <= HASH_BITS
 }
 

@@ -31,10 +31,11 @@ pub(crate) const WIDE_SLOT_BITS: u32 = 64;
 pub(crate) const MAX_VALUE_BITS: u32 = 40;
 
 /// How four slots are packed into a bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Codec {
     /// Stores each slot as it is: fastest.
+    #[default]
     Plain,
     /// Sorts the low four bits of the slots and stores them as one code of 12 bits: one bit less
     /// per slot.
@@ -74,7 +75,8 @@ impl Layout {
         fits.then_some(layout)
     }
 
-    const fn of(codec: Codec, fingerprint_bits: u32, value_bits: u32) -> Self {
+    /// [`new`](Self::new), for widths that were checked.
+    pub(crate) const fn of(codec: Codec, fingerprint_bits: u32, value_bits: u32) -> Self {
         let largest_value = (1 << value_bits) - 1;
         let value_unit = 1 << fingerprint_bits;
         Self { codec, fingerprint_bits, value_bits, marked: false, largest_value, value_unit }

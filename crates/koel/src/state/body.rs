@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::{Buckets, Expiry, State};
 use crate::error::{ImageError, MemoryError};
 use crate::image::shape::{self, Profile, Shape};
-use crate::image::{CORRECTION_BYTES, Growth, HEADER_BYTES, Header, Kind, RECORD_BYTES};
+use crate::image::{CORRECTION_BYTES, HEADER_BYTES, Header, Kind, RECORD_BYTES};
 use crate::mem::buffer::Buffer;
 use crate::packing::SLOTS;
 use crate::state::counters::{ReadCounters, WriteCounters};
@@ -65,8 +65,8 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// The body that a header describes, not verified.
     fn of(header: &Header, table: B, counters: C, exact: C::Exact) -> Self {
         let spares = if header.kind == Kind::Filter { header.entries - header.distinct } else { 0 };
-        let state = State::new(header.kind, header.profile, counters, exact);
-        let expiry = header.clock.map(Expiry::uncounted);
+        let state = State::new(header.kind, header.profile(), counters, exact);
+        let expiry = header.clock().map(Expiry::uncounted);
         let state = State { len: header.len, entries: header.entries, spares, expiry, ..state };
         Self { buckets: Buckets::of(header, table), state, checksum: Some(header.body_checksum) }
     }
@@ -131,31 +131,27 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// The header. A view keeps its checksum: with a new one, damage would be sound from then on.
     fn header(&self) -> Header {
         let body_checksum = self.checksum.unwrap_or_else(|| self.computed_checksum());
-        Header { body_checksum, ..self.unsealed_header() }
+        let state = &self.state;
+        let distinct = if state.kind == Kind::Filter { state.distinct() } else { 0 };
+        let (len, entries, counters) = (state.len, state.entries, state.counters.len());
+        let [stashed, corrections] = state.exact.lens();
+        let empty = self.empty_header();
+        Header { len, entries, counters, distinct, stashed, corrections, body_checksum, ..empty }
     }
 
     /// Tells filters of different settings apart: a digest by the hash of the filter, which says
     /// nothing of its secret.
     pub(crate) fn settings(&self) -> u64 {
-        self.state.profile.route.hasher().digest(&self.unsealed_header().settings())
+        self.state.profile.route.hasher().digest(&self.empty_header().settings())
     }
 
-    /// The header without the checksum of the body.
-    fn unsealed_header(&self) -> Header {
-        let (state, kind) = (&self.state, self.state.kind);
-        Header {
-            kind,
-            shape: self.buckets.shape(),
-            growth: self.buckets.growing().map(Growth::of),
-            clock: state.expiry.as_ref().map(|expiry| expiry.clock),
-            profile: state.profile,
-            len: state.len,
-            entries: state.entries,
-            distinct: if kind == Kind::Filter { state.distinct() } else { 0 },
-            counters: state.counters.len(),
-            exact: state.exact.lens(),
-            body_checksum: 0,
-        }
+    /// The header of an empty filter with these settings.
+    fn empty_header(&self) -> Header {
+        let State { kind, profile, expiry, .. } = &self.state;
+        let growing = self.buckets.growing();
+        let growth = growing.map(|growing| (growing.geometry(), growing.match_weight()));
+        let clock = expiry.as_ref().map(|expiry| &expiry.clock);
+        Header::of(*kind, self.buckets.shape(), profile, growth, clock)
     }
 
     /// XXH3-64 of buckets, counters and exact answers as stored.

@@ -6,8 +6,8 @@
 use core::ops::Range;
 
 use crate::address::geometry::Geometry;
+use crate::image::Header;
 use crate::image::shape::Shape;
-use crate::image::{Growth, Header};
 use crate::mem::buffer::Buffer;
 use crate::packing::{Bucket, Layout, store};
 use crate::table::{Addressing, Cuckoo, CuckooMut, Growing, Table, table_bytes};
@@ -62,12 +62,12 @@ pub(crate) use changing;
 impl<B: AsRef<[u8]>> Buckets<B> {
     /// The buckets in `bytes` that a header describes.
     pub(crate) fn of(header: &Header, bytes: B) -> Self {
-        let layout = header.shape.layout;
-        match (header.linear_hashing(), header.growth) {
-            (Some(addresses), Some(growth)) => {
-                Self::Growing(Growing::grown(addresses, layout, bytes, growth.match_weight))
+        let layout = header.layout();
+        match header.linear_hashing() {
+            Some(addresses) => {
+                Self::Growing(Growing::grown(addresses, layout, bytes, header.match_weight()))
             }
-            _ => Self::Fixed(Table::new(header.geometry(), layout, bytes)),
+            None => Self::Fixed(Table::new(header.geometry(), layout, bytes)),
         }
     }
 
@@ -171,8 +171,11 @@ impl<B: AsRef<[u8]>> Buckets<B> {
 /// Equal if they are when all of them are wide.
 impl PartialEq for Buckets<Buffer> {
     fn eq(&self, other: &Self) -> bool {
-        let growth =
-            |buckets: &Self| buckets.growing().map(|it| Growth { narrow: 0, ..Growth::of(it) });
+        let growth = |buckets: &Self| {
+            let addresses = buckets.growing().map(Growing::geometry);
+            let weight = buckets.growing().map(Growing::match_weight);
+            (weight, addresses.map(|it| (it.base().fraction_bits(), it.level(), it.split())))
+        };
         if self.shape() != other.shape() || growth(self) != growth(other) {
             return false;
         }

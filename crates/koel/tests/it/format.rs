@@ -1,5 +1,5 @@
 //! Checks the hash vectors and the complete examples of docs/FORMAT.md against the code.
-//! `image/fields.rs` and `address/geometry` check its tables of fields and of locations.
+//! `image/header.rs` and `address/geometry` check its tables of fields and of locations.
 
 use koel::{
     CountingFilter, CuckooFilter, ExpiringFilter, FilterView, KeyHash, KeyHasher, Maplet, Prefer,

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use koel::{Builder, CuckooFilter, FilterView, FullError, PatchError, PatchSummary, Prefer};
+use koel::{
+    Builder, CuckooFilter, FilterView, FullError, MessageError, PatchError, PatchSummary, Prefer,
+};
 use testkit::addressing::Addressing;
 use testkit::cases::{Case, Setup};
 use testkit::keys::{self, at};
@@ -198,11 +200,13 @@ fn no_damage_makes_another_filter_than_the_new_one() {
         damaged[bit / 8] ^= 1 << (bit % 8);
         let error = old.patched(&damaged).unwrap_err();
         let expected = match bit / 8 {
-            0..8 => PatchError::NotAPatch,
-            8..10 => PatchError::Version { version: u16::from_le_bytes([damaged[8], damaged[9]]) },
-            _ => PatchError::Damaged,
+            0..8 => MessageError::Other { expected: "patch" },
+            8..10 => {
+                MessageError::Version { version: u16::from_le_bytes([damaged[8], damaged[9]]) }
+            }
+            _ => MessageError::Damaged,
         };
-        assert_eq!(error, expected, "bit {bit}");
+        assert_eq!(error, PatchError::Message(expected), "bit {bit}");
         reseal(&mut damaged);
         match old.patched(&damaged) {
             Ok(patched) => {
@@ -216,14 +220,14 @@ fn no_damage_makes_another_filter_than_the_new_one() {
     assert_eq!(harmless, 64);
     for end in 0..patch.len() {
         let error = old.patched(&patch[..end]).unwrap_err();
-        assert!(matches!(error, PatchError::Damaged), "{end}: {error:?}");
+        assert_eq!(error, PatchError::Message(MessageError::Damaged), "{end}");
         let mut cut = patch[..end].to_vec();
         reseal(&mut cut);
         assert!(old.patched(&cut).is_err());
     }
     for byte in 0..=u8::MAX {
         let mut longer = [&patch[..], &[byte]].concat();
-        assert_eq!(old.patched(&longer), Err(PatchError::Damaged));
+        assert_eq!(old.patched(&longer), Err(PatchError::Message(MessageError::Damaged)));
         reseal(&mut longer);
         assert_eq!(old.patched(&longer), Err(PatchError::Forged));
     }

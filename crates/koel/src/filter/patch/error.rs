@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::bits::NoMemory;
 use crate::error::{FullError, ImageError, MemoryError, MergeError};
-use crate::image::frame::FrameFault;
+use crate::image::frame::MessageError;
 
 /// A patch that cannot be made or applied. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -38,18 +38,9 @@ pub enum PatchError {
          is large enough"
     )]
     Grown,
-    /// The bytes do not start like a patch.
-    #[error("not a patch of a Koel filter")]
-    NotAPatch,
-    /// Written in a version of the format that this version of the crate does not read.
-    #[error("the patch has format version {version}, which this koel does not read")]
-    Version {
-        /// The version in the bytes.
-        version: u16,
-    },
-    /// The checksum does not match the bytes, or they are cut short.
-    #[error("the patch is damaged or cut short; get it again")]
-    Damaged,
+    /// The bytes are not a patch, or are damaged.
+    #[error("the patch is {0}")]
+    Message(MessageError),
     /// The patch was made for a filter with other settings.
     #[error("the patch is for a filter with other settings; get the whole new filter")]
     OtherSettings,
@@ -79,16 +70,6 @@ pub enum PatchError {
     /// The system has no memory for the new filter or the patch.
     #[error("the system has no memory for the new filter or the patch")]
     NoMemory,
-}
-
-impl From<FrameFault> for PatchError {
-    fn from(fault: FrameFault) -> Self {
-        match fault {
-            FrameFault::Other => Self::NotAPatch,
-            FrameFault::Version { version } => Self::Version { version },
-            FrameFault::Damaged => Self::Damaged,
-        }
-    }
 }
 
 impl From<NoMemory> for PatchError {

@@ -21,7 +21,7 @@ use crate::image::frame::Frame;
 use crate::state::record::encode;
 
 /// The frame of a patch.
-const PATCH: Frame<5> = Frame(b"koelptch");
+const PATCH: Frame<5> = Frame(b"koelptch", "patch");
 /// Lists of a patch: three each for names, stash and corrections.
 const LISTS: usize = 9;
 
@@ -66,7 +66,7 @@ pub(super) struct Message<'a> {
 impl<'a> Message<'a> {
     /// Reads the frame and the directory of a patch.
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self, PatchError> {
-        let framed = PATCH.read(bytes)?;
+        let framed = PATCH.read(bytes).map_err(PatchError::Message)?;
         let [settings, old, new, old_keys, new_keys] = framed.words;
         let [names, stash, corrections] = [ARE_COUNTED; 3];
         let are_counted: [bool; LISTS] = joined([names, stash, corrections]);
@@ -96,7 +96,7 @@ pub(super) fn write(settings: u64, ends: [End; 2], diffs: &[Diff; 3]) -> Result<
     }
     let directory = directory.finish()?;
     let content = directory.len() + lists.iter().map(Vec::len).sum::<usize>();
-    let mut bytes = Frame::<5>::with_room(content).ok_or(NoMemory)?;
+    let mut bytes = PATCH.with_room(content).ok_or(NoMemory)?;
     bytes.extend_from_slice(&directory);
     lists.iter().for_each(|list| bytes.extend_from_slice(list));
     let [old, new] = ends;

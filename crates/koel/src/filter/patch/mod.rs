@@ -64,8 +64,7 @@ impl PatchSummary {
     /// Reads the summary of a patch, and checks its checksum. O(bytes).
     ///
     /// # Errors
-    /// [`PatchError::NotAPatch`], [`PatchError::Version`], [`PatchError::Damaged`] and
-    /// [`PatchError::Forged`].
+    /// [`PatchError::Message`] and [`PatchError::Forged`].
     pub fn of(patch: &[u8]) -> Result<Self, PatchError> {
         let message = Message::read(patch)?;
         let [names, stash, [lifted, corrected, _]] = message.lens;
@@ -121,11 +120,10 @@ impl<S: Store> CuckooFilter<S> {
     /// O(buckets), and the memory of a copy. A view is [verified](Self::verify) first.
     ///
     /// # Errors
-    /// [`PatchError`] if the bytes are not a sound patch ([`NotAPatch`](PatchError::NotAPatch),
-    /// [`Damaged`](PatchError::Damaged), [`Forged`](PatchError::Forged)), if it was made for
-    /// another filter ([`OtherSettings`](PatchError::OtherSettings),
-    /// [`WrongBase`](PatchError::WrongBase), [`Applied`](PatchError::Applied)), or if there is no
-    /// room for what it adds.
+    /// [`PatchError`] if the bytes are not a sound patch ([`Message`](PatchError::Message),
+    /// [`Forged`](PatchError::Forged)), if it was made for another filter
+    /// ([`OtherSettings`](PatchError::OtherSettings), [`WrongBase`](PatchError::WrongBase),
+    /// [`Applied`](PatchError::Applied)), or if there is no room for what it adds.
     pub fn patched(&self, patch: &[u8]) -> Result<CuckooFilter, PatchError> {
         let message = Message::read(patch)?;
         Ok(CuckooFilter { body: apply::apply(&self.body, message)? })

@@ -8,11 +8,12 @@
 
 use alloc::vec::Vec;
 
-use super::error::{PieceError, PieceFault};
-use super::message::{self, Framed, Message, Part, Piece};
+use super::error::PieceError;
+use super::message::{PART, PIECE, Part, Piece};
 use super::plan::{PiecePlan, filled};
 use crate::error::{FullError, ImageError};
 use crate::filter::bulk::segment_of;
+use crate::image::frame::{Framed, MessageError};
 use crate::state::insert::{COPIES, UNIQUE};
 use crate::{CuckooFilter, Key};
 
@@ -39,9 +40,7 @@ impl PiecePlan {
         }
         let (mut addresses, mut keys) = (Vec::new(), 0_u64);
         for (number, part) in (0..).zip(parts) {
-            let taken = self.take_in(segment, part.as_ref(), &mut addresses);
-            let more = taken.ok_or(PieceError::NoMemory)?;
-            let more = more.map_err(|fault| PieceError::Part { number, fault })?;
+            let more = self.take_in(segment, (number, part.as_ref()), &mut addresses)?;
             keys = keys.saturating_add(more);
         }
         let filter = self.filled_segment(&mut addresses).map_err(|full| match full {
@@ -62,41 +61,34 @@ impl PiecePlan {
         (0..self.segments()).map(|segment| self.build(segment, of_next(segment))).collect()
     }
 
-    /// Appends the addresses of a part, turned. Returns the number of its keys; `None` if there is
-    /// no memory for the addresses.
+    /// Appends the addresses of a part of this plan and segment, turned. Returns the number of its
+    /// keys.
     fn take_in(
         &self,
         segment: u64,
-        part: &[u8],
+        (number, part): (u64, &[u8]),
         addresses: &mut Vec<u64>,
-    ) -> Option<Result<u64, PieceFault>> {
-        let part = match self.opened(segment, part) {
-            Ok(part) => part,
-            Err(fault) => return Some(Err(fault)),
-        };
-        let (stored, rest) = part.content.as_chunks();
-        let (first, are_sound) = (addresses.len(), rest.is_empty());
-        addresses.try_reserve(stored.len()).ok()?;
+    ) -> Result<u64, PieceError> {
+        let refused = |fault| PieceError::Part { number, fault };
+        let Framed { words: [plan, of, keys], content, .. } = PART.read(part).map_err(refused)?;
+        if plan != self.digest() {
+            return Err(refused(MessageError::Foreign));
+        }
+        if of != segment {
+            return Err(refused(MessageError::Misplaced { segment: of }));
+        }
+        let (stored, rest) = content.as_chunks();
+        let first = addresses.len();
+        addresses.try_reserve(stored.len()).map_err(|_| PieceError::NoMemory)?;
         addresses.extend(stored.iter().map(|&bytes| u64::from_le_bytes(bytes)));
         let added = &mut addresses[first..];
-        let are_sound = are_sound && added.len() as u64 <= part.keys;
         let are_here = added.iter().fold(true, |all, &at| all & (self.segment_at(at) == segment));
         added.iter_mut().for_each(|address| *address = address.rotate_right(LOW_FIRST));
-        if are_sound && are_here {
-            return Some(Ok(part.keys));
+        if are_here && rest.is_empty() && stored.len() as u64 <= keys {
+            return Ok(keys);
         }
         let fault = ImageError::Field { field: "address", got: stored.len() as u64 };
-        Some(Err(PieceFault::Forged(fault)))
-    }
-
-    /// The part in these bytes, which must be one of this plan and of this segment.
-    fn opened<'a>(&self, segment: u64, bytes: &'a [u8]) -> Result<Framed<'a>, PieceFault> {
-        let part = Framed::read(Message::Part, bytes)?;
-        match part {
-            _ if part.plan != self.digest() => Err(PieceFault::Foreign),
-            _ if part.segment != segment => Err(PieceFault::Misplaced { segment: part.segment }),
-            part => Ok(part),
-        }
+        Err(refused(MessageError::Forged(fault)))
     }
 
     /// A filter like the segment, with these turned addresses.
@@ -121,12 +113,12 @@ impl PiecePlan {
 
     /// The message with a filled segment; `None` if there is no memory for it.
     fn piece(&self, segment: u64, keys: u64, filter: &CuckooFilter) -> Option<Piece> {
-        let mut bytes = message::with_room(filter.size_in_bytes())?;
+        let mut bytes = PIECE.with_room(filter.size_in_bytes())?;
         let Ok(()) = filter.write_to(|part| {
             bytes.extend_from_slice(part);
             Ok::<(), core::convert::Infallible>(())
         });
-        message::seal(Message::Piece, (self.digest(), segment, keys), &mut bytes);
+        PIECE.seal([self.digest(), segment, keys], &mut bytes);
         Some(Piece::new(segment, bytes))
     }
 }

@@ -1,30 +1,31 @@
-//! What may be wrong with parts and pieces, as data and as a sentence.
+//! Why a filter could not be built in pieces, as data and as a sentence.
 
 use core::fmt;
 
 use thiserror::Error;
 
-use crate::error::{FullError, ImageError};
+use crate::error::FullError;
+use crate::image::frame::MessageError;
 
 /// A filter that could not be built in pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PieceError {
     /// One of the parts cannot be used.
-    #[error("part {number}, counted from 0, {fault}")]
+    #[error("part {number}, counted from 0, is {fault}")]
     Part {
         /// Its place among the parts, from 0 on.
         number: u64,
         /// What is wrong.
-        fault: PieceFault,
+        fault: MessageError,
     },
     /// One of the pieces cannot be used.
-    #[error("piece {number}, counted from 0, {fault}")]
+    #[error("piece {number}, counted from 0, is {fault}")]
     Piece {
         /// Its place among the pieces, from 0 on.
         number: u64,
         /// What is wrong.
-        fault: PieceFault,
+        fault: MessageError,
     },
     /// The plan has no such segment.
     #[error("there is no segment {segment}: the plan has {segments}, numbered from 0")]
@@ -80,43 +81,4 @@ fn write_missing(segment: &u64, missing: &u64, f: &mut fmt::Formatter<'_>) -> fm
         write!(f, ", and neither have {} others", missing - 1)?;
     }
     f.write_str("; if it is empty, give the number of keys that went into the parts")
-}
-
-/// What is wrong with a part or a piece.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum PieceFault {
-    /// The bytes do not start like a part or a piece, whichever was expected.
-    #[error("is something else: its first bytes are not those of a {expected}")]
-    Other {
-        /// `part` or `piece`.
-        expected: &'static str,
-    },
-    /// Written in a version of the format that this version of the crate does not read.
-    #[error("has format version {version}; use the same version of koel on all machines")]
-    Version {
-        /// The version in the bytes.
-        version: u16,
-    },
-    /// The checksum does not match the bytes, or they are cut short.
-    #[error("is damaged or cut short; make it again")]
-    Damaged,
-    /// It was made with another plan.
-    #[error("belongs to another plan; make the plan with the same settings on all machines")]
-    Foreign,
-    /// The sound bytes of another segment than the one that is built.
-    #[error("is of segment {segment}, not of the one that is built; group parts by segment")]
-    Misplaced {
-        /// The segment of the part.
-        segment: u64,
-    },
-    /// The bytes are consistent, and yet no program of this project has written them.
-    #[error("is forged, or a program has an error: {0}")]
-    Forged(ImageError),
-    /// Another piece of the same segment came before, with other keys.
-    #[error("contradicts an earlier piece of segment {segment}; build that segment again")]
-    Contradicts {
-        /// The segment.
-        segment: u64,
-    },
 }

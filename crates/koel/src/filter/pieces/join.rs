@@ -5,16 +5,17 @@
 
 use alloc::vec::Vec;
 
-use super::error::{PieceError, PieceFault};
-use super::message::{Framed, Message};
+use super::error::PieceError;
+use super::message::PIECE;
 use super::plan::{PiecePlan, filled};
 use crate::error::{FullError, ImageError};
 use crate::filter::bulk::Segment;
 #[cfg(feature = "std")]
 use crate::filter::bulk::whole_address;
+use crate::image::frame::{Framed, MessageError};
 use crate::image::shape::Shape;
 #[cfg(feature = "std")]
-use crate::image::{HEADER_BYTES, Header, Kind, RECORD_BYTES};
+use crate::image::{Header, Kind, RECORD_BYTES};
 #[cfg(feature = "std")]
 use crate::state::counters::ReadCounters;
 #[cfg(feature = "std")]
@@ -52,7 +53,7 @@ impl PiecePlan {
         segments.extend(bytes.map(Segment::new));
         for piece in pieces {
             let Some((segment, view)) = arrivals.admit(piece.as_ref())? else { continue };
-            view.verify().map_err(|error| arrivals.refused(PieceFault::Forged(error)))?;
+            view.verify().map_err(|error| arrivals.refused(MessageError::Forged(error)))?;
             let base = self.first_bucket(segment);
             segments[segment].take_in(&view, base).ok_or(PieceError::NoMemory)?;
         }
@@ -78,15 +79,6 @@ impl PiecePlan {
 /// What the file of all pieces is made of.
 #[cfg(feature = "std")]
 impl PiecePlan {
-    /// The shape of the whole table.
-    pub(crate) fn shape(&self) -> Shape {
-        self.shape
-    }
-
-    pub(crate) fn counter_limit(&self) -> u64 {
-        self.profile.counter_limit
-    }
-
     /// The bytes of a segment in the table. Several segments are whole bytes.
     pub(crate) fn segment_bytes<'a>(&self, segment: &'a FilterView<'_>) -> &'a [u8] {
         let bits =
@@ -118,50 +110,23 @@ impl PiecePlan {
         stash.map(move |(at, copies)| (whole_address(number as u64, at, bits), copies))
     }
 
-    /// The header of the file of all pieces.
-    pub(crate) fn header(&self, totals: &Totals, body_checksum: u64) -> [u8; HEADER_BYTES] {
-        let &Totals { len, entries, distinct, counters, stashed } = totals;
-        let header = Header {
-            kind: Kind::Filter,
-            shape: self.shape,
-            growth: None,
-            clock: None,
-            profile: self.profile,
-            len,
-            entries,
-            distinct,
-            counters,
-            exact: [stashed, 0],
-            body_checksum,
-        };
-        header.encode()
+    /// The header of the file of all pieces, before the first has come.
+    pub(crate) fn header(&self) -> Header {
+        Header::of(Kind::Filter, self.shape, &self.profile, None, None)
     }
-}
 
-/// What the header of a file says of all its segments.
-#[cfg(feature = "std")]
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Totals {
-    len: u64,
-    entries: u64,
-    distinct: u64,
-    pub(crate) counters: u64,
-    pub(crate) stashed: u64,
-}
-
-#[cfg(feature = "std")]
-impl Totals {
-    /// Adds those of a segment.
-    pub(crate) fn add(&mut self, segment: &FilterView<'_>, limit: u64) -> Result<(), PieceError> {
+    /// Adds the totals of a segment to those of the file.
+    pub(crate) fn add(&self, segment: &FilterView<'_>, to: &mut Header) -> Result<(), PieceError> {
         let state = &segment.body.state;
-        let overflow = PieceError::TooMany(FullError::Overflow);
-        self.len = self.len.checked_add(state.len).ok_or(overflow)?;
-        self.entries += state.entries;
-        self.distinct += state.distinct();
-        self.counters += state.counters.len();
-        self.stashed += state.exact.lens()[0];
+        let len = to.len.checked_add(state.len);
+        to.len = len.ok_or(PieceError::TooMany(FullError::Overflow))?;
+        to.entries += state.entries;
+        to.distinct += state.distinct();
+        to.counters += state.counters.len();
+        to.stashed += state.exact.lens()[0];
+        let limit = self.profile.counter_limit;
         let too_many = PieceError::TooMany(FullError::Counters { limit });
-        if self.counters > limit { Err(too_many) } else { Ok(()) }
+        if to.counters > limit { Err(too_many) } else { Ok(()) }
     }
 }
 
@@ -197,34 +162,33 @@ impl<'p> Arrivals<'p> {
     fn look_at<'a>(
         &mut self,
         piece: &'a [u8],
-    ) -> Result<Option<(usize, FilterView<'a>)>, PieceFault> {
-        let framed = Framed::read(Message::Piece, piece)?;
-        if framed.plan != self.digest {
-            return Err(PieceFault::Foreign);
+    ) -> Result<Option<(usize, FilterView<'a>)>, MessageError> {
+        let Framed { words: [plan, segment, keys], checksum, content } = PIECE.read(piece)?;
+        if plan != self.digest {
+            return Err(MessageError::Foreign);
         }
-        let segment = framed.segment;
-        let forged = |field, got| PieceFault::Forged(ImageError::Field { field, got });
+        let forged = |field, got| MessageError::Forged(ImageError::Field { field, got });
         let index = usize::try_from(segment).ok().filter(|&index| index < self.seen.len());
         let index = index.ok_or(forged("segment", segment))?;
         match self.seen[index] {
-            Some(seen) if seen == framed.checksum => return Ok(None),
-            Some(_) => return Err(PieceFault::Contradicts { segment }),
+            Some(seen) if seen == checksum => return Ok(None),
+            Some(_) => return Err(MessageError::Contradicts { segment }),
             None => {}
         }
-        let view = FilterView::open(framed.content).map_err(PieceFault::Forged)?;
+        let view = FilterView::open(content).map_err(MessageError::Forged)?;
         let is_like_it = view.body.buckets.shape() == self.plan.segment_shape()
             && view.body.buckets.growing().is_none()
             && view.body.state.profile.route == self.plan.profile.route;
-        if !is_like_it || view.len() > framed.keys {
-            return Err(forged("keys", framed.keys));
+        if !is_like_it || view.len() > keys {
+            return Err(forged("keys", keys));
         }
-        self.seen[index] = Some(framed.checksum);
-        self.keys = self.keys.saturating_add(framed.keys);
+        self.seen[index] = Some(checksum);
+        self.keys = self.keys.saturating_add(keys);
         Ok(Some((index, view)))
     }
 
     /// The error for the piece that was admitted last.
-    pub(crate) fn refused(&self, fault: PieceFault) -> PieceError {
+    pub(crate) fn refused(&self, fault: MessageError) -> PieceError {
         PieceError::Piece { number: self.number.saturating_sub(1), fault }
     }
 

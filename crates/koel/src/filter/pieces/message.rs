@@ -1,85 +1,35 @@
 //! Parts and pieces as bytes: docs/FORMAT.md, "Parts and pieces".
 //!
 //! ```text
-//!     | frame, 48 bytes | content |
+//!     | frame, 48 bytes: a digest of the plan, the segment, its keys | content |
 //!
 //!     part   addresses, 8 bytes each
 //!     piece  a segment, as the image of a filter of its own
 //! ```
 //!
-//! The frame (image/frame.rs) has a checksum of everything else and a digest of the plan, so that
-//! a damaged or foreign message is refused before its content is read.
+//! The frame (image/frame.rs) has a checksum of everything else and the digest, so that a damaged
+//! or foreign message is refused before its content is read. Keys are those that went in, copies
+//! included.
 
 use alloc::vec::Vec;
 
-use super::error::PieceFault;
-use crate::image::frame::{Frame, FrameFault};
+use crate::image::frame::Frame;
 
-const PART: Frame<3> = Frame(b"koelpart");
-const PIECE: Frame<3> = Frame(b"koelsegm");
+pub(super) const PART: Frame<3> = Frame(b"koelpart", "part");
+pub(super) const PIECE: Frame<3> = Frame(b"koelsegm", "piece");
 /// Bytes before the content.
 pub(super) const FRAME_BYTES: usize = Frame::<3>::BYTES;
 
-/// What a message is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Message {
-    Part,
-    Piece,
-}
-
-impl Message {
-    const fn frame(self) -> &'static Frame<3> {
-        match self {
-            Self::Part => &PART,
-            Self::Piece => &PIECE,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Part => "part",
-            Self::Piece => "piece",
-        }
-    }
-}
-
-/// The frame of a message, and what is in it.
-#[derive(Clone, Copy)]
-pub(super) struct Framed<'a> {
-    pub(super) plan: u64,
-    pub(super) segment: u64,
-    /// Keys that went in, copies included.
-    pub(super) keys: u64,
-    pub(super) checksum: u64,
-    pub(super) content: &'a [u8],
-}
-
-impl<'a> Framed<'a> {
-    /// Reads a message, and checks its frame and its checksum.
-    pub(super) fn read(message: Message, bytes: &'a [u8]) -> Result<Self, PieceFault> {
-        let framed = message.frame().read(bytes).map_err(|fault| match fault {
-            FrameFault::Other => PieceFault::Other { expected: message.name() },
-            FrameFault::Version { version } => PieceFault::Version { version },
-            FrameFault::Damaged => PieceFault::Damaged,
-        })?;
-        let ([plan, segment, keys], checksum) = (framed.words, framed.checksum);
-        Ok(Self { plan, segment, keys, checksum, content: framed.content })
-    }
-}
-
-/// Room for the frame of a message and `content` bytes; `None` if there is no memory for them.
-pub(super) fn with_room(content: usize) -> Option<Vec<u8>> {
-    Frame::<3>::with_room(content)
-}
-
-/// Writes the frame before the content that `bytes` has behind [`FRAME_BYTES`].
-pub(super) fn seal(message: Message, (plan, segment, keys): (u64, u64, u64), bytes: &mut [u8]) {
-    message.frame().seal([plan, segment, keys], bytes);
-}
-
-/// Gives a type for messages of one kind its methods.
+/// Defines the type of a kind of message.
 macro_rules! message {
-    ($Type:ident) => {
+    ($(#[$doc:meta])* $Type:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $Type {
+            segment: u64,
+            bytes: Vec<u8>,
+        }
+
         impl $Type {
             pub(super) fn new(segment: u64, bytes: Vec<u8>) -> Self {
                 Self { segment, bytes }
@@ -106,22 +56,14 @@ macro_rules! message {
     };
 }
 
-/// The addresses of some keys of one segment: what [`PiecePlan::split`](crate::PiecePlan::split)
-/// makes for whoever builds that segment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    segment: u64,
-    bytes: Vec<u8>,
+message! {
+    /// The addresses of some keys of one segment: what
+    /// [`PiecePlan::split`](crate::PiecePlan::split) makes for whoever builds that segment.
+    Part
 }
 
-message!(Part);
-
-/// One segment of a filter: what [`PiecePlan::build`](crate::PiecePlan::build) makes. Like the file
-/// of the filter, it holds the secret if the plan has one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
-    segment: u64,
-    bytes: Vec<u8>,
+message! {
+    /// One segment of a filter: what [`PiecePlan::build`](crate::PiecePlan::build) makes. Like the
+    /// file of the filter, it holds the secret if the plan has one.
+    Piece
 }
-
-message!(Piece);

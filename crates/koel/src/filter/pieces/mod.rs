@@ -27,8 +27,8 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-pub use error::{PieceError, PieceFault};
+pub use error::PieceError;
 #[cfg(feature = "std")]
-pub(crate) use join::{Arrivals, Totals};
+pub(crate) use join::Arrivals;
 pub use message::{Part, Piece};
 pub use plan::PiecePlan;

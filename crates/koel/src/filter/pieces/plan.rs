@@ -6,7 +6,7 @@ use core::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::PieceError;
-use super::message::{self, Message, Part};
+use super::message::{FRAME_BYTES, PART, Part};
 use crate::builder::Builder;
 use crate::error::BuildError;
 use crate::filter::builder::{profile, shape};
@@ -117,7 +117,7 @@ impl PiecePlan {
         let mut parts = Vec::new();
         parts.try_reserve_exact(used).ok()?;
         for (segment, count) in (0..).zip(&mut counts).filter(|(_, count)| **count > 0) {
-            let bytes = message::with_room(*count * size_of::<u64>())?;
+            let bytes = PART.with_room(*count * size_of::<u64>())?;
             *count = parts.len();
             parts.push((segment, bytes));
         }
@@ -133,14 +133,14 @@ impl PiecePlan {
 
     /// The part with these addresses, which are behind the room for its frame.
     fn sealed(&self, digest: u64, segment: u64, mut bytes: Vec<u8>) -> Part {
-        let keys = (bytes.len() - message::FRAME_BYTES) / size_of::<u64>();
+        let keys = (bytes.len() - FRAME_BYTES) / size_of::<u64>();
         if self.unique {
-            let addresses = bytes[message::FRAME_BYTES..].as_chunks_mut::<8>().0;
+            let addresses = bytes[FRAME_BYTES..].as_chunks_mut::<8>().0;
             addresses.sort_unstable();
             let distinct = dedup(addresses);
-            bytes.truncate(message::FRAME_BYTES + distinct * size_of::<u64>());
+            bytes.truncate(FRAME_BYTES + distinct * size_of::<u64>());
         }
-        message::seal(Message::Part, (digest, segment, keys as u64), &mut bytes);
+        PART.seal([digest, segment, keys as u64], &mut bytes);
         Part::new(segment, bytes)
     }
 

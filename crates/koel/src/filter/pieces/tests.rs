@@ -11,7 +11,8 @@ use std::fs;
 use proptest::prelude::*;
 use testkit::keys::hashes;
 
-use super::{PieceError, PieceFault, PiecePlan};
+use super::{PieceError, PiecePlan};
+use crate::image::frame::MessageError;
 use crate::image::shape::Shape;
 use crate::{BuildError, CuckooFilter, FileError, FilterView, FullError, Part, Piece, Prefer};
 
@@ -189,10 +190,10 @@ fn pieces_of_other_plans_and_contradicting_ones_are_named() {
         PiecePlan { profile, ..plan },
         PiecePlan { shape: Shape { segment_bits: 1, ..plan.shape }, ..plan },
     ];
-    let foreign = |number| PieceError::Piece { number, fault: PieceFault::Foreign };
+    let foreign = |number| PieceError::Piece { number, fault: MessageError::Foreign };
     for other in others {
         assert_eq!(other.join(&pieces, None).unwrap_err(), foreign(0));
-        let part = PieceError::Part { number: 0, fault: PieceFault::Foreign };
+        let part = PieceError::Part { number: 0, fault: MessageError::Foreign };
         assert_eq!(other.build(0, plan.split(&keys).unwrap()).unwrap_err(), part);
         let mixed = [&other.build_all(&keys).unwrap()[..1], &pieces].concat();
         assert_eq!(other.join(&mixed, None).unwrap_err(), foreign(1));
@@ -200,15 +201,15 @@ fn pieces_of_other_plans_and_contradicting_ones_are_named() {
     let one = *keys.iter().find(|key| plan.segment_of(*key) == 2).unwrap();
     let others: Vec<u64> = keys.iter().copied().filter(|&key| key != one).collect();
     let contradiction = [&pieces[..3], &plan.build_all(&others).unwrap()].concat();
-    let fault = PieceFault::Contradicts { segment: 2 };
+    let fault = MessageError::Contradicts { segment: 2 };
     let refused = plan.join(&contradiction, None).unwrap_err();
     assert_eq!(refused, PieceError::Piece { number: 5, fault });
     let parts = plan.split(&keys).unwrap();
-    let misplaced = PieceError::Part { number: 1, fault: PieceFault::Misplaced { segment: 1 } };
+    let misplaced = PieceError::Part { number: 1, fault: MessageError::Misplaced { segment: 1 } };
     assert_eq!(plan.build(0, &parts).unwrap_err(), misplaced);
     let none = PieceError::NoSegment { segment: 4, segments: 4 };
     assert_eq!(plan.build(4, &parts[..0]).unwrap_err(), none);
-    let other = PieceError::Piece { number: 0, fault: PieceFault::Other { expected: "piece" } };
+    let other = PieceError::Piece { number: 0, fault: MessageError::Other { expected: "piece" } };
     assert_eq!(plan.join(&parts, None).unwrap_err(), other);
 }
 
