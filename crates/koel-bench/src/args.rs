@@ -20,11 +20,12 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Inserts, lookups and deletes of every filter, with the same keys
     Filters(FiltersArgs),
-    /// The exact map compared with hashbrown's: throughput, and the slowest lookups
-    Map(MapArgs),
+    /// The exact map compared with hashbrown's: throughput, and the slowest lookups; hashbrown's is
+    /// fullest at 7/8 of a power of two, such as 14680064
+    Map(SizesArgs),
     /// The maplet with run ids and with locations: throughput, wrong values, and the cost of
     /// counting
-    Maplet(MapletArgs),
+    Maplet(SizesArgs),
     /// Filters that forget keys after a window: memory, inserts, pauses, keys forgotten early
     Expiring(ExpiringArgs),
     /// Koel's stores compared with others: loading, single gets, opening, and bytes used
@@ -39,7 +40,7 @@ pub(crate) enum Command {
     Threads(ThreadsArgs),
     /// Growable filters: their cost from a thousand keys on, and their pauses
     Growth(GrowthArgs),
-    /// Prints the tables of the pages on filters, and draws their plots
+    /// Prints the tables of the pages on filters
     Report(ReportArgs),
     /// Keeps what a measurement printed in docs/figures, and writes it into the pages
     Figures(FiguresArgs),
@@ -75,18 +76,8 @@ pub(crate) struct FiltersArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct MapArgs {
-    /// Numbers of keys, one table for each; hashbrown's is fullest at 7/8 of a power of two, such
-    /// as 14680064
-    #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = "1e5,1e7")]
-    pub(crate) keys: Vec<u64>,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct MapletArgs {
-    /// Numbers of entries, one table for each; as many events are counted
+pub(crate) struct SizesArgs {
+    /// Numbers of keys, one table for each
     #[arg(long, value_delimiter = ',', value_parser = whole_number, default_value = "1e6,1e7")]
     pub(crate) keys: Vec<u64>,
     #[command(flatten)]
@@ -104,9 +95,6 @@ pub(crate) struct ExpiringArgs {
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Draw memory against throughput into this file, and print the table as Markdown
-    #[arg(long, value_name = "FILE", conflicts_with = "json")]
-    pub(crate) plot: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -138,9 +126,6 @@ pub(crate) struct RunsArgs {
     pub(crate) runs: Vec<u64>,
     #[command(flatten)]
     pub(crate) stores: StoresArgs,
-    /// Draw the plot into this file, and print the table of STORES.md
-    #[arg(long, value_name = "FILE", conflicts_with = "json")]
-    pub(crate) plot: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -208,10 +193,7 @@ pub(crate) struct ReportArgs {
     /// What to measure
     #[arg(value_enum)]
     pub(crate) section: Section,
-    /// The folder for the plots
-    #[arg(long, default_value = "docs/plots")]
-    pub(crate) plots: PathBuf,
-    /// The largest table of the plots by size, in bytes; keys in memory take five times as much
+    /// The largest of the tables by size, in bytes; keys in memory take five times as much
     #[arg(long, default_value = "268435456", value_parser = whole_number)]
     pub(crate) max_bytes: u64,
     /// Small tables and one repetition, to check that the report works

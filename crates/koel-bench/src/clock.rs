@@ -3,7 +3,7 @@
 //! CPU time excludes other work on the machine, but not its effect on caches and memory. So each
 //! figure is a median, printed with its spread.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cpu_time::ThreadTime;
 
@@ -37,6 +37,32 @@ pub(crate) fn spread(samples: &[f64]) -> f64 {
     if samples.is_empty() { 0.0 } else { (largest - smallest) / median(samples).max(1e-9) }
 }
 
+/// The values that these shares of all values, which are sorted, do not exceed.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
+pub(crate) fn at_shares<T: Copy, const N: usize>(sorted: &[T], shares: [f64; N]) -> [T; N] {
+    let last = sorted.len() - 1;
+    shares.map(|share| sorted[((last as f64 * share).ceil() as usize).min(last)])
+}
+
+/// The median and the 99th percentile of operations that were timed singly, less the clock, in
+/// nanoseconds.
+pub(crate) fn half_and_p99(mut times: Vec<Duration>) -> [f64; 2] {
+    times.sort_unstable();
+    let clock = clock();
+    at_shares(&times, [0.5, 0.99]).map(|time| (each(time, 1) - clock).max(0.0))
+}
+
+/// Two readings of the wall clock, in nanoseconds.
+pub(crate) fn clock() -> f64 {
+    let times = (0..100_000).map(|_| Instant::now().elapsed().as_nanos() as f64);
+    median(&times.collect::<Vec<_>>())
+}
+
+/// Nanoseconds per operation.
+pub(crate) fn each(time: Duration, operations: u64) -> f64 {
+    time.as_secs_f64() * 1e9 / operations.max(1) as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,5 +73,6 @@ mod tests {
         assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), 2.5);
         assert_eq!(spread(&[3.0, 1.0, 2.0]), 1.0);
         assert_eq!((median(&[]), spread(&[])), (0.0, 0.0));
+        assert_eq!(at_shares(&[1, 2, 3], [0.0, 0.5, 0.6, 1.0]), [1, 2, 3, 3]);
     }
 }

@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::Failure;
 use crate::table::grouped;
 
@@ -18,15 +20,11 @@ pub(crate) fn description() -> String {
         line.split_once(':').map(|(_, value)| value.trim().to_string())
     };
     let model = field("model name").unwrap_or_else(|| "unknown processor".into());
-    let numbers = [("family", "cpu family"), ("model", "model")]
-        .map(|(short, name)| field(name).map(|value| format!("{short} {value}")))
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(" ");
+    let number = |name: &str| field(name).unwrap_or_else(|| "unknown".into());
+    let (family, version) = (number("cpu family"), number("model"));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let cores = if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") };
-    format!("{model} ({numbers}), {cores}, {} GiB of memory", memory_gib())
+    format!("{model} (family {family} model {version}), {cores}, {} GiB of memory", memory_gib())
 }
 
 /// Fails if more bytes are needed than the machine has, before an allocation aborts the process.
@@ -73,24 +71,25 @@ fn kibibytes(line: &str, name: &str) -> Option<u64> {
 }
 
 /// Today's date in UTC, as year-month-day.
-pub(crate) fn today() -> String {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let (year, month, day) = civil(now.map_or(0, |since| since.as_secs() / 86_400));
-    format!("{year:04}-{month:02}-{day:02}")
+pub(crate) fn today() -> Result<String, Failure> {
+    printed(Command::new("date").args(["-u", "+%F"]))
 }
 
-/// The date of a day counted from 1970-01-01. Source: H. Hinnant, chrono-compatible low-level date
-/// algorithms.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    (year, month, day_of_year - (153 * shifted_month + 2) / 5 + 1)
+/// What a program prints, which must succeed.
+pub(crate) fn printed(command: &mut Command) -> Result<String, Failure> {
+    let output = command.output().map_err(|error| format!("{command:?} does not run: {error}"))?;
+    if !output.status.success() {
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{command:?} failed: {complaint}").into());
+    }
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
+/// Measures with these arguments in a process of its own, so that its memory can be told, and reads
+/// the JSON that it prints.
+pub(crate) fn apart(arguments: &[&str]) -> Result<Value, Failure> {
+    let mut command = Command::new(std::env::current_exe()?);
+    Ok(serde_json::from_str(&printed(command.args(arguments))?)?)
 }
 
 /// The bytes of this process in huge pages.
@@ -121,13 +120,6 @@ pub(crate) fn restart_with_huge_pages() -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn days_since_1970_become_dates() {
-        assert_eq!(civil(0), (1970, 1, 1));
-        assert_eq!(civil(11_016), (2000, 2, 29));
-        assert_eq!(civil(20_454), (2026, 1, 1));
-    }
 
     #[test]
     fn memory_in_use_is_seen() {

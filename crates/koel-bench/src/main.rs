@@ -7,7 +7,7 @@
 //! * `expiring`: filters that forget keys after a window
 //! * `stores`: Koel's stores and others; `runs`: absent keys in many unmerged runs; `ycsb`: its six
 //!   workloads; `overwrites`: the cost of the log store's compaction
-//! * `report`: the tables and plots of docs/BENCHMARKS.md, by section
+//! * `report`: the tables of docs/BENCHMARKS.md, by section; `scripts/plots` draws them
 //! * `figures`: keeps what these print in docs/figures, and writes it into the pages
 //!
 //! The only crate that knows a rival, except for the Bloom filter in `koel tour`. Compare ratios
@@ -45,12 +45,9 @@ fn main() -> ExitCode {
         Command::Maplet(args) => maplet::run(&args),
         Command::Expiring(args) => expiring::run(&args),
         Command::Stores(args) => stores::run(&args),
-        Command::Runs(args) => match &args.plot {
-            Some(plot) => report::runs::run(&args, plot),
-            None => stores::runs::run(&args),
-        },
-        Command::Ycsb(args) => stores::ycsb::run(&args),
-        Command::Overwrites(args) => stores::overwrites::run(&args),
+        Command::Runs(args) => stores::runs::run(&args),
+        Command::Ycsb(args) => stores::workloads::ycsb(&args),
+        Command::Overwrites(args) => stores::workloads::overwrites(&args),
         Command::Threads(args) => threads::run(&args),
         Command::Growth(args) => growth::run(&args),
         Command::Report(args) => report::run(&args),

@@ -3,41 +3,40 @@
 //!
 //! What a measurement found is an object of JSON, whose first field is its name.
 
+use serde::Deserialize;
 use serde_json::Value;
 
 /// Fields of objects, each with the heading of its column.
 pub(crate) type Columns = [(&'static str, &'static str)];
 
-/// Prints the objects, one in each line, or a table of them.
+/// Prints the objects, one in each line, or a table of all their fields.
 pub(crate) fn print(rows: &[Value], json: bool) {
+    print_as(rows, &Table::of_all(rows), json);
+}
+
+/// The same with another table of them.
+pub(crate) fn print_as(rows: &[Value], table: &Table, json: bool) {
     if json {
         rows.iter().for_each(|row| println!("{row}"));
     } else {
-        print!("{}", Table::of_all(rows).markdown());
-    }
-}
-
-/// The same with these columns in the table.
-pub(crate) fn print_columns(rows: &[Value], columns: &Columns, json: bool) {
-    if json {
-        print(rows, true);
-    } else {
-        print!("{}", Table::of(rows, columns).markdown());
+        print!("{}", table.markdown());
     }
 }
 
 /// Rows of cells under a heading. All rows have as many cells as the heading.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Table {
-    rows: Vec<Vec<String>>,
+    pub(crate) columns: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
 }
 
 impl Table {
     pub(crate) fn new(heading: &[&str]) -> Self {
-        Self { rows: vec![heading.iter().map(ToString::to_string).collect()] }
+        Self { columns: heading.iter().map(ToString::to_string).collect(), rows: Vec::new() }
     }
 
     /// A row for each object.
-    pub(crate) fn of(rows: &[Value], columns: &Columns) -> Self {
+    pub(crate) fn of(rows: &[Value], columns: &[(&str, &str)]) -> Self {
         let mut table = Self::new(&columns.iter().map(|column| column.1).collect::<Vec<_>>());
         for row in rows {
             table.push(columns.iter().map(|column| cell(&row[column.0])).collect());
@@ -47,44 +46,98 @@ impl Table {
 
     /// All fields: a row for each object or, if there are more fields, for each field.
     fn of_all(rows: &[Value]) -> Self {
-        let mut cells: Vec<Vec<String>> = Vec::new();
-        if let Some(Value::Object(fields)) = rows.first() {
-            cells.push(fields.keys().cloned().collect());
-            cells.extend(rows.iter().map(|row| fields.keys().map(|it| cell(&row[it])).collect()));
-            if fields.len() > cells.len() {
-                let turned = |column: usize| cells.iter().map(|row| row[column].clone()).collect();
-                cells = (0..fields.len()).map(turned).collect();
-            }
+        let Some(Value::Object(fields)) = rows.first() else { return Self::new(&[]) };
+        let names: Vec<_> = fields.keys().map(String::as_str).collect();
+        if names.len() <= rows.len() + 1 {
+            return Self::of(rows, &names.iter().map(|name| (*name, *name)).collect::<Vec<_>>());
         }
-        Self { rows: cells }
+        let line = |name: &str| rows.iter().map(|row| cell(&row[name])).collect::<Vec<_>>();
+        let mut turned = Self::new(&[]);
+        turned.columns = [vec![names[0].to_owned()], line(names[0])].concat();
+        for name in &names[1..] {
+            turned.push([vec![(*name).to_owned()], line(name)].concat());
+        }
+        turned
     }
 
     pub(crate) fn push(&mut self, row: Vec<String>) {
         self.rows.push(row);
     }
 
-    fn widths(&self) -> Vec<usize> {
-        let columns = self.rows.first().map_or(0, Vec::len);
-        let width = |column: usize| self.rows.iter().map(|row| row[column].len()).max();
-        (0..columns).map(|column| width(column).unwrap_or(0)).collect()
+    fn lines(&self) -> impl Iterator<Item = &Vec<String>> {
+        [&self.columns].into_iter().chain(&self.rows)
     }
 
     /// The table in Markdown, with aligned columns.
     pub(crate) fn markdown(&self) -> String {
-        let widths = self.widths();
-        let line = |row: &Vec<String>| {
-            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+        let width = |column: usize| self.lines().map(|row| row[column].len()).max().unwrap_or(0);
+        let widths: Vec<_> = (0..self.columns.len()).map(width).collect();
+        self.drawn(&widths)
+    }
+
+    /// The table in Markdown, as short as possible.
+    pub(crate) fn compact(&self) -> String {
+        self.drawn(&vec![0; self.columns.len()])
+    }
+
+    fn drawn(&self, widths: &[usize]) -> String {
+        let mut text = String::new();
+        for (number, row) in self.lines().enumerate() {
+            let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, &width))| {
                 if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
             });
-            format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
-        };
-        let rules = widths.iter().enumerate().map(|(column, width)| {
-            if column == 0 { "-".repeat(width + 2) } else { "-".repeat(width + 1) + ":" }
-        });
-        let rule = rules.collect::<Vec<_>>().join("|");
-        let rows: String = self.rows[1..].iter().map(line).collect();
-        format!("{}|{rule}|\n{rows}", line(&self.rows[0]))
+            text += &format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
+            if number == 0 {
+                let rules = widths.iter().enumerate().map(|(column, width)| {
+                    let rule = "-".repeat((width + 1).max(2));
+                    rule + if column == 0 { "-" } else { ":" }
+                });
+                text += &format!("|{}|\n", rules.collect::<Vec<_>>().join("|"));
+            }
+        }
+        text
     }
+
+    /// All tables of a text, in order. Rows that have another number of cells than the heading end
+    /// a table. A bar within a cell keeps its backslash.
+    pub(crate) fn all_in(text: &str) -> Vec<Self> {
+        let mut tables = Vec::new();
+        let mut lines = text.lines().peekable();
+        while let Some(line) = lines.next() {
+            let Some(columns) = cells(line) else { continue };
+            if !lines.peek().is_some_and(|next| is_rule(next)) {
+                continue;
+            }
+            lines.next();
+            let mut rows = Vec::new();
+            while let Some(row) = lines.peek().and_then(|next| cells(next)) {
+                if row.len() != columns.len() {
+                    break;
+                }
+                rows.push(row);
+                lines.next();
+            }
+            tables.push(Self { columns, rows });
+        }
+        tables
+    }
+}
+
+/// The cells of a line that begins and ends with a bar.
+fn cells(line: &str) -> Option<Vec<String>> {
+    let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
+    let mut is_escaped = false;
+    let cells = inner.split(|char| {
+        let ends = char == '|' && !is_escaped;
+        is_escaped = char == '\\' && !is_escaped;
+        ends
+    });
+    Some(cells.map(|cell| cell.trim().to_owned()).collect())
+}
+
+fn is_rule(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with("|-") && line.chars().all(|char| "|-: ".contains(char))
 }
 
 /// A text, a count or a figure, or `-`.
@@ -117,14 +170,14 @@ pub(crate) fn grouped(count: u64) -> String {
     groups.join(",")
 }
 
-/// A power of two of bytes, with its unit.
-pub(crate) fn bytes(count: u64) -> String {
-    match count {
-        0..1024 => format!("{count} B"),
-        1024..1_048_576 => format!("{} KiB", count >> 10),
-        1_048_576..1_073_741_824 => format!("{} MiB", count >> 20),
-        _ => format!("{} GiB", count >> 30),
-    }
+/// A false-positive rate, or `-`.
+pub(crate) fn percent(share: Option<f64>) -> String {
+    share.map_or("-".into(), |share| format!("{:.4} %", share * 100.0))
+}
+
+/// A share of slots, or `-`.
+pub(crate) fn share(share: Option<f64>) -> String {
+    share.map_or("-".into(), |share| format!("{share:.3}"))
 }
 
 #[cfg(test)]
@@ -155,7 +208,27 @@ mod tests {
             [None, Some(123.4), Some(12.34), Some(1.234)].map(figure)[..]
         );
         assert_eq!([grouped(7), grouped(1234), grouped(123_456)], ["7", "1,234", "123,456"]);
-        assert_eq!([64, 65_536, 1 << 20].map(bytes), ["64 B", "64 KiB", "1 MiB"]);
-        assert_eq!(bytes(1 << 30), "1 GiB");
+        assert_eq!(
+            [percent(Some(0.001)), share(Some(0.95)), share(None)],
+            ["0.1000 %", "0.950", "-"]
+        );
+    }
+
+    #[test]
+    fn tables_are_found_between_other_lines() {
+        let text = "words\n| a | b |\n|---|--:|\n| x \\| y | 1,234 |\n|  | - |\nmore | words\n\
+            | no | table |\n\n| one |\n|---|\n";
+        let found = Table::all_in(text);
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].columns, ["a", "b"]);
+        assert_eq!(found[0].rows, [["x \\| y", "1,234"], ["", "-"]]);
+        assert_eq!(found[0].compact(), "| a | b |\n|---|--:|\n| x \\| y | 1,234 |\n|  | - |\n");
+        assert!(found[1].rows.is_empty());
+    }
+
+    #[test]
+    fn aligned_tables_are_the_same_tables() {
+        let aligned = "| a    |  b |\n|------|---:|\n| long | 12 |\n";
+        assert_eq!(Table::all_in(aligned)[0].rows, [["long", "12"]]);
     }
 }

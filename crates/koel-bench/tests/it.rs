@@ -2,7 +2,6 @@
 //! tools read.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -185,21 +184,12 @@ fn growth_prints_tables_of_those_that_are_asked_for() {
 }
 
 #[test]
-fn the_report_has_tables_and_pictures_that_exist() {
-    let folder = tempfile::tempdir().unwrap();
-    let plots = folder.path().join("plots");
-    let mut pictures = 0;
+fn the_report_has_tables_with_figures() {
     for section in ["filters", "sizes", "space", "load", "growth"] {
-        let text = printed(&["report", section, "--quick", "--plots", plots.to_str().unwrap()]);
-        assert!(text.contains("\n|---"), "{section}");
+        let text = printed(&["report", section, "--quick"]);
+        assert!(text.contains("\n|---") && text.contains("\n| koel-small"), "{section}");
         assert!(!text.contains("NaN") && !text.contains("inf"), "{section}");
-        for picture in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let svg = std::fs::read_to_string(folder.path().join(Path::new(picture))).unwrap();
-            assert!(svg.contains("<svg") && svg.contains("koel-small"), "{picture}");
-            pictures += 1;
-        }
     }
-    assert_eq!(pictures, 10);
 }
 
 #[test]
@@ -256,12 +246,8 @@ fn runs_prints_an_object_for_each_store_and_number_of_runs() {
     for line in guided {
         assert!(line["false_reads"].as_f64().unwrap() < 0.02, "{line}");
     }
-    let folder = tempfile::tempdir().unwrap();
-    let plot = folder.path().join("runs.svg");
-    let plotted = ["--only", "koel-ordered", "--plot", plot.to_str().unwrap()];
-    let table = printed(&[&size[..], &plotted].concat());
+    let table = printed(&[&size[..], &["--only", "koel-ordered"]].concat());
     assert_eq!(table.lines().filter(|line| line.starts_with("| koel-ordered ")).count(), 2);
-    assert!(std::fs::read_to_string(plot).unwrap().contains("unmerged runs"));
 }
 
 #[test]

@@ -1,156 +1,105 @@
-//! What is measured: filters and maps that forget keys after a window, behind one trait.
+//! What is measured: filters and maps that forget keys after a window.
+//!
+//! `insert` adds a key unless it is in; [`Filter::step`] goes to the next of the steps of a window.
 
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU32;
 
 use cuckoo_clock::config::{CuckooConfiguration, TtlConfig};
-use koel::{CuckooFilter, ExpiringFilter, Prefer};
+use koel::{Builder, CuckooFilter, ExpiringFilter, Prefer};
 use moka::sync::Cache;
 
-/// A set that forgets.
-pub(super) trait Window {
-    /// Goes to the next step.
-    fn step(&mut self);
-    /// Adds a key unless it is in.
-    fn insert(&mut self, key: u64);
-    fn contains(&self, key: u64) -> bool;
-    /// The bytes that it says it has.
-    fn bytes(&self) -> Option<usize>;
-}
+use crate::subject::{Calls, Filter};
+use crate::subjects::no_delete;
 
 /// One of the sets, and how it is built for a number of keys in a window, a false-positive rate and
 /// a number of steps.
 pub(super) struct Subject {
     pub(super) name: &'static str,
-    pub(super) build: fn(u64, f64, u64) -> Box<dyn Window>,
+    pub(super) build: fn(u64, f64, u64) -> Box<dyn Filter>,
 }
 
 pub(super) const SUBJECTS: &[Subject] = &[
     Subject { name: "koel", build: |keys, rate, steps| koel(keys, rate, steps, 24) },
     Subject { name: "koel, 6 steps", build: |keys, rate, steps| koel(keys, rate, steps, 6) },
-    Subject { name: "koel, growing", build: growing },
-    Subject { name: "two koel filters", build: |keys, rate, steps| rotating(keys, rate, steps) },
+    // Grows from the fewest keys to those of a window, and keeps its rate up to a hundred times
+    // more.
     Subject {
-        name: "koel filter, remove and insert",
-        build: |keys, rate, _| Box::new(Removing::new(keys, rate)),
+        name: "koel, growing",
+        build: |keys, rate, steps| {
+            ticking(ExpiringFilter::builder(100 * keys, rate).window(steps).grow_from(1))
+        },
     },
+    Subject { name: "two koel filters", build: rotating },
+    Subject { name: "koel filter, remove and insert", build: removing },
     Subject { name: "cuckoo-clock", build: cuckoo_clock },
-    Subject { name: "HashMap with a queue", build: |_, _, steps| Box::new(Exact::new(steps)) },
-    Subject { name: "moka", build: |keys, _, _| Box::new(Moka(Cache::new(keys))) },
+    Subject { name: "HashMap with a queue", build: |_, _, steps| exact(steps) },
+    Subject { name: "moka", build: |keys, _, _| moka(keys) },
 ];
 
+fn koel(keys: u64, rate: f64, window: u64, steps: u32) -> Box<dyn Filter> {
+    ticking(ExpiringFilter::builder(keys, rate).window(window).steps(steps))
+}
+
 /// A filter, and the present tick. A step of the stream is a tick.
-struct Koel(ExpiringFilter, u64);
-
-fn koel(keys: u64, rate: f64, window: u64, steps: u32) -> Box<dyn Window> {
-    let builder = ExpiringFilter::builder(keys, rate).window(window).steps(steps);
-    Box::new(Koel(builder.build().expect("a common rate"), 0))
-}
-
-/// Grows from the fewest keys to those of a window, and keeps its rate up to a hundred times more.
-fn growing(keys: u64, rate: f64, steps: u64) -> Box<dyn Window> {
-    let builder = ExpiringFilter::builder(100 * keys, rate).window(steps).grow_from(1);
-    Box::new(Koel(builder.build().expect("a common rate"), 0))
-}
-
-impl Window for Koel {
-    fn step(&mut self) {
-        self.1 += 1;
-        self.0.advance(self.1);
-    }
-
-    fn insert(&mut self, key: u64) {
-        self.0.insert_unique(&key).expect("room for a window");
-    }
-
-    fn contains(&self, key: u64) -> bool {
-        self.0.contains(&key)
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        Some(self.0.size_in_bytes())
-    }
+fn ticking(builder: Builder<ExpiringFilter>) -> Box<dyn Filter> {
+    let calls = Calls::new(
+        (builder.build().expect("a common rate"), 0),
+        |(filter, _), key| filter.insert_unique(&key).is_ok(),
+        |(filter, _), key| filter.contains(&key),
+        no_delete,
+    );
+    let calls = calls.with_bytes(|(filter, _)| filter.size_in_bytes());
+    Box::new(calls.with_step(|(filter, tick)| {
+        *tick += 1;
+        filter.advance(*tick);
+    }))
 }
 
 /// Two filters for the keys of a window each; the older one is emptied when a window ends.
-struct Rotating {
-    filters: [CuckooFilter; 2],
-    steps: u64,
-    step: u64,
-}
-
-fn rotating(keys: u64, rate: f64, steps: u64) -> Box<dyn Window> {
+fn rotating(keys: u64, rate: f64, steps: u64) -> Box<dyn Filter> {
     let build = || CuckooFilter::builder(keys, rate / 2.0).build().expect("a common rate");
-    Box::new(Rotating { filters: [build(), build()], steps, step: 0 })
-}
-
-impl Window for Rotating {
-    fn step(&mut self) {
-        self.step += 1;
-        if self.step.is_multiple_of(self.steps) {
-            self.filters.swap(0, 1);
-            self.filters[0].clear();
+    let calls = Calls::new(
+        ([build(), build()], 0_u64, steps),
+        |([newer, older], ..), key| older.contains(&key) || newer.insert_unique(&key).is_ok(),
+        |(filters, ..), key| filters.iter().any(|filter| filter.contains(&key)),
+        no_delete,
+    );
+    let calls =
+        calls.with_bytes(|(filters, ..)| filters.iter().map(CuckooFilter::size_in_bytes).sum());
+    Box::new(calls.with_step(|(filters, step, steps)| {
+        *step += 1;
+        if step.is_multiple_of(*steps) {
+            filters.swap(0, 1);
+            filters[0].clear();
         }
-    }
-
-    fn insert(&mut self, key: u64) {
-        if !self.filters[1].contains(&key) {
-            self.filters[0].insert_unique(&key).expect("room for a window");
-        }
-    }
-
-    fn contains(&self, key: u64) -> bool {
-        self.filters.iter().any(|filter| filter.contains(&key))
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        Some(self.filters.iter().map(CuckooFilter::size_in_bytes).sum())
-    }
+    }))
 }
 
 /// A plain filter that the caller removes old keys from: it keeps every key elsewhere. For the cost
-/// of a removal and an insert at the load of a full filter.
-struct Removing {
-    filter: CuckooFilter,
-    keys: VecDeque<u64>,
-    capacity: usize,
-}
-
-impl Removing {
-    fn new(keys: u64, rate: f64) -> Self {
-        let builder = CuckooFilter::builder(keys, rate).prefer(Prefer::Fast);
-        let filter = builder.build().expect("a common rate");
-        Self { filter, keys: VecDeque::new(), capacity: usize::try_from(keys).expect("few") }
-    }
-}
-
-impl Window for Removing {
-    fn step(&mut self) {}
-
-    fn insert(&mut self, key: u64) {
-        if self.keys.len() >= self.capacity
-            && let Some(old) = self.keys.pop_front()
-        {
-            self.filter.remove(&old);
-        }
-        self.keys.push_back(key);
-        self.filter.insert(&key).expect("room for a window");
-    }
-
-    fn contains(&self, key: u64) -> bool {
-        self.filter.contains(&key)
-    }
-
-    /// Without the keys, which the caller keeps.
-    fn bytes(&self) -> Option<usize> {
-        Some(self.filter.size_in_bytes())
-    }
+/// of a removal and an insert at the load of a full filter. Its bytes are those without the keys.
+fn removing(keys: u64, rate: f64, _steps: u64) -> Box<dyn Filter> {
+    let builder = CuckooFilter::builder(keys, rate).prefer(Prefer::Fast);
+    let capacity = usize::try_from(keys).expect("few");
+    let calls = Calls::new(
+        (builder.build().expect("a common rate"), VecDeque::new()),
+        move |(filter, queue): &mut (CuckooFilter, VecDeque<u64>), key| {
+            if queue.len() >= capacity
+                && let Some(old) = queue.pop_front()
+            {
+                filter.remove(&old);
+            }
+            queue.push_back(key);
+            filter.insert(&key).is_ok()
+        },
+        |(filter, _), key| filter.contains(&key),
+        no_delete,
+    );
+    Box::new(calls.with_bytes(|(filter, _)| filter.size_in_bytes()))
 }
 
 /// `cuckoo-clock`: a time to live beside each fingerprint, which a pass lowers in each step.
-struct Clocked(cuckoo_clock::CuckooFilter<std::hash::RandomState>);
-
-fn cuckoo_clock(keys: u64, _: f64, steps: u64) -> Box<dyn Window> {
+fn cuckoo_clock(keys: u64, _: f64, steps: u64) -> Box<dyn Filter> {
     let bits = |bits: usize| bits.try_into().expect("1 to 32 bits");
     let ttl = u32::try_from(steps + 1).ok().and_then(NonZeroU32::new).expect("few steps");
     let configuration = CuckooConfiguration::builder(usize::try_from(keys).expect("few"))
@@ -158,25 +107,20 @@ fn cuckoo_clock(keys: u64, _: f64, steps: u64) -> Box<dyn Window> {
         .with_ttl(TtlConfig { ttl, ttl_bits: bits(5) })
         .build()
         .expect("sound settings");
-    Box::new(Clocked(cuckoo_clock::CuckooFilter::new_random(configuration)))
-}
-
-impl Window for Clocked {
-    fn step(&mut self) {
-        self.0.scan_and_update_full();
-    }
-
-    fn insert(&mut self, key: u64) {
-        self.0.insert_if_not_present(&key);
-    }
-
-    fn contains(&self, key: u64) -> bool {
-        self.0.contains(&key)
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        Some(self.0.get_memory_usage())
-    }
+    type Clock = cuckoo_clock::CuckooFilter<std::hash::RandomState>;
+    let calls = Calls::new(
+        Clock::new_random(configuration),
+        |filter, key| {
+            filter.insert_if_not_present(&key);
+            true
+        },
+        |filter, key| filter.contains(&key),
+        no_delete,
+    );
+    let calls = calls.with_bytes(Clock::get_memory_usage);
+    Box::new(calls.with_step(|filter| {
+        filter.scan_and_update_full();
+    }))
 }
 
 /// An exact set: a map from keys to steps, and a queue of both.
@@ -187,57 +131,41 @@ struct Exact {
     step: u64,
 }
 
-impl Exact {
-    fn new(steps: u64) -> Self {
-        Self { seen: HashMap::new(), queue: VecDeque::new(), steps, step: 0 }
-    }
-}
-
-impl Window for Exact {
-    fn step(&mut self) {
-        self.step += 1;
-        while let Some(&(step, key)) = self.queue.front()
-            && self.step - step > self.steps
+fn exact(steps: u64) -> Box<dyn Filter> {
+    let calls = Calls::new(
+        Exact { seen: HashMap::new(), queue: VecDeque::new(), steps, step: 0 },
+        |set, key| {
+            if set.seen.insert(key, set.step).is_none() {
+                set.queue.push_back((set.step, key));
+            }
+            true
+        },
+        |set, key| set.seen.contains_key(&key),
+        no_delete,
+    );
+    Box::new(calls.with_step(|set| {
+        set.step += 1;
+        while let Some(&(step, key)) = set.queue.front()
+            && set.step - step > set.steps
         {
-            self.queue.pop_front();
-            self.seen.remove(&key);
+            set.queue.pop_front();
+            set.seen.remove(&key);
         }
-    }
-
-    fn insert(&mut self, key: u64) {
-        if self.seen.insert(key, self.step).is_none() {
-            self.queue.push_back((self.step, key));
-        }
-    }
-
-    fn contains(&self, key: u64) -> bool {
-        self.seen.contains_key(&key)
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        None
-    }
+    }))
 }
 
 /// `moka`, which forgets by count here, since its time cannot be injected.
-struct Moka(Cache<u64, ()>);
-
-impl Window for Moka {
-    fn step(&mut self) {
-        self.0.run_pending_tasks();
-    }
-
-    fn insert(&mut self, key: u64) {
-        if !self.0.contains_key(&key) {
-            self.0.insert(key, ());
-        }
-    }
-
-    fn contains(&self, key: u64) -> bool {
-        self.0.contains_key(&key)
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        None
-    }
+fn moka(keys: u64) -> Box<dyn Filter> {
+    let calls = Calls::new(
+        Cache::new(keys),
+        |cache, key| {
+            if !cache.contains_key(&key) {
+                cache.insert(key, ());
+            }
+            true
+        },
+        |cache, key| cache.contains_key(&key),
+        no_delete,
+    );
+    Box::new(calls.with_step(|cache| cache.run_pending_tasks()))
 }

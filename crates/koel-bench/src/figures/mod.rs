@@ -8,7 +8,6 @@
 //! The file is JSON with the cells as they were printed, so that a page shows what was measured and
 //! nothing else.
 
-mod markdown;
 mod page;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,11 +16,12 @@ use std::io::{Read, stdin};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::json;
 
 use crate::args::{FiguresArgs, FiguresCommand};
+use crate::table::Table;
 use crate::{Failure, machine};
-use markdown::Table;
 
 /// The files of figures, from the root of the repository.
 const FOLDER: &str = "docs/figures";
@@ -31,6 +31,7 @@ const PAGES: [&str; 5] =
     [".", "docs", "docs/benchmarks", "crates/koel-python", "crates/koel-wasm/npm"];
 
 /// What one measurement printed, and where that came from.
+#[derive(Deserialize)]
 struct Figures {
     command: String,
     machine: String,
@@ -80,7 +81,7 @@ fn record(
     code: &[String],
     printed: &str,
 ) -> Result<(), Failure> {
-    let tables = markdown::tables(printed);
+    let tables = Table::all_in(printed);
     if tables.is_empty() {
         return Err(format!("`{command}` printed no table").into());
     }
@@ -94,7 +95,7 @@ fn record(
     let figures = Figures {
         command: command.to_owned(),
         machine: machine::description(),
-        day: machine::today(),
+        day: machine::today()?,
         commit: git(root, "rev-parse", &["--short=10", "HEAD"], &[])?,
         code: code.to_vec(),
         tables,
@@ -148,11 +149,7 @@ fn git(root: &Path, verb: &str, options: &[&str], paths: &[String]) -> Result<St
     if !paths.is_empty() {
         command.arg("--").args(paths);
     }
-    let output = command.output().map_err(|error| format!("git does not run: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("git {verb}: {}", String::from_utf8_lossy(&output.stderr)).into());
-    }
-    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+    machine::printed(&mut command)
 }
 
 /// The pages that may have markers.
@@ -180,9 +177,8 @@ fn read_all(root: &Path) -> Result<BTreeMap<String, Figures>, Failure> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
-        let value = serde_json::from_str(&fs::read_to_string(&path)?)?;
-        let figures = Figures::of(&value)
-            .ok_or_else(|| format!("{}: this is no file of figures", path.display()))?;
+        let figures = serde_json::from_str(&fs::read_to_string(&path)?)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
         all.insert(name.to_owned(), figures);
     }
     Ok(all)
@@ -214,26 +210,6 @@ impl Figures {
             rows.join(",\n")
         )
     }
-
-    fn of(value: &Value) -> Option<Self> {
-        let text = |name: &str| Some(value[name].as_str()?.to_owned());
-        let table = |value: &Value| {
-            let rows = value["rows"].as_array()?.iter().map(texts).collect::<Option<_>>()?;
-            Some(Table { columns: texts(&value["columns"])?, rows })
-        };
-        Some(Self {
-            command: text("command")?,
-            machine: text("machine")?,
-            day: text("day")?,
-            commit: text("commit")?,
-            code: texts(&value["code"])?,
-            tables: value["tables"].as_array()?.iter().map(table).collect::<Option<_>>()?,
-        })
-    }
-}
-
-fn texts(value: &Value) -> Option<Vec<String>> {
-    value.as_array()?.iter().map(|it| Some(it.as_str()?.to_owned())).collect()
 }
 
 #[cfg(test)]
@@ -244,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_file_of_figures_is_read_as_it_was_written() {
-        let tables = markdown::tables("| a | b |\n|---|--:|\n| x \\| y | 1 |\n");
+        let tables = Table::all_in("| a | b |\n|---|--:|\n| x \\| y | 1 |\n");
         let figures = Figures {
             command: "bench \"quick\"".into(),
             machine: "one core".into(),
@@ -254,9 +230,8 @@ mod tests {
             tables,
         };
         let text = figures.text();
-        let value = serde_json::from_str(&text).unwrap();
-        assert_eq!(Figures::of(&value).unwrap().text(), text);
-        assert!(Figures::of(&json!({ "command": "x" })).is_none());
+        assert_eq!(serde_json::from_str::<Figures>(&text).unwrap().text(), text);
+        assert!(serde_json::from_str::<Figures>(r#"{ "command": "x" }"#).is_err());
     }
 
     #[test]

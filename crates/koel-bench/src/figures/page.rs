@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use super::Figures;
-use super::markdown::Table;
+use crate::table::Table;
 
 const START: &str = "<!-- figures: ";
 const END: &str = "<!-- end of figures -->";
@@ -79,7 +79,7 @@ impl<'a> Marker<'a> {
         };
         let tables: Vec<_> = tables
             .iter()
-            .map(|table| Ok(self.rows(table)?.markdown()))
+            .map(|table| Ok(self.rows(table)?.compact()))
             .collect::<Result<_, String>>()?;
         Ok(format!(
             "\n{}\n`{}` at `{}`, {}, {}.\n\n",
@@ -106,7 +106,6 @@ impl<'a> Marker<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::markdown::tables;
     use super::*;
 
     fn figures() -> BTreeMap<String, Figures> {
@@ -117,7 +116,7 @@ mod tests {
             day: "2026-01-02".into(),
             commit: "0123".into(),
             code: Vec::new(),
-            tables: tables(text),
+            tables: Table::all_in(text),
         };
         BTreeMap::from([("speed".to_owned(), figures)])
     }

@@ -18,7 +18,7 @@ use crate::machine;
 use crate::subject::{Filter, Op, Subject};
 
 /// The least number of keys in a repetition, and the most lookups and deletes.
-const AT_LEAST: usize = 1_000_000;
+pub(crate) const AT_LEAST: usize = 1_000_000;
 const QUERIES: usize = 16_000_000;
 
 /// The load up to which inserts are timed, in percent.
@@ -132,19 +132,22 @@ pub(crate) fn measure(
     let mut rows: Vec<_> = subjects.iter().map(|&subject| Row::new(subject, keys)).collect();
     let keys = Keys::new(keys);
     for repetition in 0..repetitions {
-        for step in 0..rows.len() {
-            // Rotates the list by a third each time, so that the neighbours change too.
-            let turn = repetition as usize * (rows.len() / 3 + 1);
-            let row = (step + turn) % rows.len();
+        for row in in_turn(rows.len(), repetition) {
             repeat(&mut rows[row], &keys, rate);
         }
     }
     if loads == Loads::Measure {
-        for row in rows.iter_mut().filter(|row| !row.subject.is_built_at_once()) {
+        for row in rows.iter_mut().filter(|row| row.subject.find.is_some()) {
             row.load = load_at_refusal(row.subject, rate, &keys);
         }
     }
     rows
+}
+
+/// The order of a repetition: rotated by a third each time, so that the neighbours change too.
+pub(crate) fn in_turn(count: usize, repetition: u32) -> impl Iterator<Item = usize> {
+    let turn = repetition as usize * (count / 3 + 1);
+    (0..count).map(move |step| (step + turn) % count)
 }
 
 /// Runs one repetition of one subject.
@@ -178,25 +181,19 @@ fn one_round(
     let accepted = insert(row.subject, filter, &keys.present, &mut add);
     row.bits_per_key = filter.bytes() as f64 * 8.0 / accepted.max(1) as f64;
     let queried = &keys.present[..accepted.min(QUERIES)];
-    if row.subject.mode(Op::Hit).is_some() {
-        let (time, found) = timed(|| filter.find(queried));
-        add(Op::Hit, time, queried.len());
-        row.lost = keys.present.len() - accepted + queried.len() - found;
-    }
-    if row.subject.mode(Op::Miss).is_some() {
-        let absent = keys.part(&keys.absent, round);
-        let (time, found) = timed(|| filter.find(absent));
-        add(Op::Miss, time, absent.len());
-        row.false_positives += found;
-        row.lookups_of_absent += absent.len();
-    }
-    if row.subject.mode(Op::Mix).is_some() {
-        let mixed = keys.part(&keys.mixed, round);
-        let (time, _) = timed(|| filter.find(mixed));
-        add(Op::Mix, time, mixed.len());
-    }
-    if row.subject.mode(Op::Delete).is_some() {
-        let (time, _) = timed(|| filter.delete(queried));
+    let Some(mode) = row.subject.find else { return };
+    let mut find = |op: Op, keys: &[u64]| {
+        let (time, found) = timed(|| filter.find(keys, mode));
+        add(op, time, keys.len());
+        found
+    };
+    row.lost = keys.present.len() - accepted + queried.len() - find(Op::Hit, queried);
+    let absent = keys.part(&keys.absent, round);
+    row.false_positives += find(Op::Miss, absent);
+    row.lookups_of_absent += absent.len();
+    find(Op::Mix, keys.part(&keys.mixed, round));
+    if row.subject.deletes {
+        let (time, _) = timed(|| filter.delete(queried, mode));
         add(Op::Delete, time, queried.len());
     }
 }
@@ -211,16 +208,14 @@ fn insert(
 ) -> usize {
     let most = filter.slots().map_or(keys.len(), |slots| slots * TIMED_LOAD / 100);
     let (first, rest) = keys.split_at(most.min(keys.len()));
-    let (time, accepted) = timed(|| filter.insert(first));
-    if subject.mode(Op::Insert).is_some() {
-        add(Op::Insert, time, accepted);
-    }
-    if accepted < first.len() {
+    let (time, accepted) = timed(|| filter.insert(first, subject.insert));
+    add(Op::Insert, time, accepted);
+    if accepted < first.len() || rest.is_empty() {
         accepted
-    } else if subject.is_built_at_once() {
+    } else if subject.find.is_none() {
         keys.len()
     } else {
-        accepted + filter.insert(rest)
+        accepted + filter.insert(rest, subject.insert)
     }
 }
 
@@ -229,9 +224,9 @@ fn load_at_refusal(subject: &Subject, rate: f64, keys: &Keys) -> Option<f64> {
     let mut filter = (subject.build)(keys.present.len(), rate);
     let slots = filter.slots()?;
     let room = slots.saturating_sub(keys.present.len()) as u64 + 100;
-    let mut accepted = filter.fill(&keys.present);
+    let mut accepted = filter.fill(&keys.present, subject.insert);
     if accepted == keys.present.len() {
-        accepted += filter.fill(&hashes(BEYOND, room).collect::<Vec<_>>());
+        accepted += filter.fill(&hashes(BEYOND, room).collect::<Vec<_>>(), subject.insert);
     }
     Some(accepted as f64 / slots as f64)
 }

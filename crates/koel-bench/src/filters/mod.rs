@@ -2,18 +2,18 @@
 
 mod measure;
 
-pub(crate) use measure::{Loads, Row, measure};
+pub(crate) use measure::{AT_LEAST, Loads, Row, in_turn, measure};
 
 use serde_json::json;
 
 use crate::args::FiltersArgs;
 use crate::subject::Op;
 use crate::subjects::{YARDSTICK, chosen};
-use crate::table::{Table, figure, grouped};
+use crate::table::{Table, figure, grouped, percent, share};
 use crate::{Failure, machine};
 
 /// The legend printed above the tables.
-pub(crate) const LEGEND: &str = "\
+const LEGEND: &str = "\
 Millions of operations per second of one thread's CPU time, medians. insert: up to a load of 0.95. mix: present and absent keys in random order. `x`: how many times as fast koel-fast is, with one key per call. `+-`: the largest
 spread of the five, (max - min) / median. bits/key: memory per inserted key. fpr: measured with absent keys. load: share of slots in use at the first refusal.";
 
@@ -34,8 +34,7 @@ pub(crate) fn run(args: &FiltersArgs) -> Result<(), Failure> {
             rows.iter().for_each(print_json);
         } else {
             println!("\n{} keys, target false-positive rate {}", grouped(keys), args.fpr);
-            print!("{}", table(&rows).markdown());
-            print!("{}", notes(&rows));
+            print!("\n{}\n{}", table(&rows).markdown(), notes(&rows));
         }
     }
     Ok(())
@@ -70,15 +69,14 @@ fn print_json(row: &Row) {
 }
 
 /// One row per subject, with its speed relative to Koel's.
-pub(crate) fn table(rows: &[Row]) -> Table {
+fn table(rows: &[Row]) -> Table {
     let yardstick = rows.iter().find(|row| row.subject.name == YARDSTICK);
     let mut table = Table::new(&[
         "filter", "mode", "insert", "x", "hit", "x", "miss", "x", "mix", "x", "delete", "x", "+-",
         "bits/key", "fpr", "load",
     ]);
     for row in rows {
-        let mode = row.subject.modes.iter().flatten().next().map_or("-", |mode| mode.name());
-        let mut cells = vec![row.subject.name.to_string(), mode.to_string()];
+        let mut cells = vec![row.subject.name.to_string(), row.subject.insert.name().to_string()];
         for op in Op::ALL {
             let ratio = yardstick.and_then(|koel| Some(koel.mops(op)? / row.mops(op)?));
             cells.extend([figure(row.mops(op)), figure(ratio)]);
@@ -86,15 +84,14 @@ pub(crate) fn table(rows: &[Row]) -> Table {
         let spread = Op::ALL.map(|op| row.spread(op)).into_iter().fold(0.0, f64::max);
         cells.push(format!("{:.0} %", spread * 100.0));
         cells.push(figure(Some(row.bits_per_key)));
-        cells.push(row.fpr().map_or("-".into(), |rate| format!("{:.4} %", rate * 100.0)));
-        cells.push(row.load.map_or("-".into(), |load| format!("{load:.3}")));
+        cells.extend([percent(row.fpr()), share(row.load)]);
         table.push(cells);
     }
     table
 }
 
 /// The remarks on the figures, one line each.
-pub(crate) fn notes(rows: &[Row]) -> String {
+fn notes(rows: &[Row]) -> String {
     let mut notes = String::new();
     for row in rows {
         let name = row.subject.name;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use testkit::keys::hashes;
 
-use crate::clock::{median, timed};
-use crate::subject::Filter;
+use crate::clock::{each, median, timed};
+use crate::subject::{Filter, Mode};
 use crate::subjects::{FIRST, Growing, fixed};
 
 /// Seeds of the key streams: present and absent keys.
@@ -25,38 +25,38 @@ const ROUNDS: usize = 3;
 const STRANGERS: u64 = 4_000_000;
 
 /// The kinds of lookups, in the order of [`Point::lookups`].
-pub(crate) const LOOKUPS: [&str; 4] = ["miss", "hit", "miss many", "hit many"];
+pub(super) const LOOKUPS: [&str; 4] = ["miss", "hit", "miss many", "hit many"];
 
 /// One filter at one size. Times are nanoseconds of CPU time per operation.
-pub(crate) struct Point {
+pub(super) struct Point {
     /// Whether it is the fixed filter beside the growing one.
-    pub(crate) fixed: bool,
-    pub(crate) keys: u64,
-    pub(crate) bytes: usize,
+    pub(super) fixed: bool,
+    pub(super) keys: u64,
+    pub(super) bytes: usize,
     /// The share of absent keys reported present.
-    pub(crate) fpr: f64,
-    pub(crate) load: Option<f64>,
+    pub(super) fpr: f64,
+    pub(super) load: Option<f64>,
     /// Since the previous size; for a fixed filter, since the first key.
-    pub(crate) insert: f64,
+    pub(super) insert: f64,
     /// Since the first key.
-    pub(crate) mean_insert: f64,
+    pub(super) mean_insert: f64,
     /// In the order of [`LOOKUPS`]; `None` if the filter has no such call.
-    pub(crate) lookups: [Option<f64>; 4],
+    pub(super) lookups: [Option<f64>; 4],
 }
 
 impl Point {
-    pub(crate) fn bits_per_key(&self) -> f64 {
+    pub(super) fn bits_per_key(&self) -> f64 {
         self.bytes as f64 * 8.0 / self.keys as f64
     }
 }
 
 /// A filter at all sizes. Each fixed filter follows the growing one that it is compared with.
-pub(crate) struct Curve {
-    pub(crate) points: Vec<Point>,
+pub(super) struct Curve {
+    pub(super) points: Vec<Point>,
 }
 
 impl Curve {
-    pub(crate) fn growing(&self) -> impl Iterator<Item = &Point> {
+    pub(super) fn growing(&self) -> impl Iterator<Item = &Point> {
         self.points.iter().filter(|point| !point.fixed)
     }
 
@@ -65,23 +65,23 @@ impl Curve {
     }
 
     /// The mean over the sizes, all with equal weight, as on a logarithmic scale.
-    pub(crate) fn mean_bits_per_key(&self) -> f64 {
+    pub(super) fn mean_bits_per_key(&self) -> f64 {
         self.mean(Point::bits_per_key)
     }
 
-    pub(crate) fn mean_load(&self) -> Option<f64> {
+    pub(super) fn mean_load(&self) -> Option<f64> {
         self.growing()
             .all(|point| point.load.is_some())
             .then(|| self.mean(|point| point.load.unwrap_or(0.0)))
     }
 
-    pub(crate) fn highest_fpr(&self) -> f64 {
+    pub(super) fn highest_fpr(&self) -> f64 {
         self.growing().map(|point| point.fpr).fold(0.0, f64::max)
     }
 
     /// Time relative to the fixed filter: inserts since the first key, single lookups, batched
     /// lookups. Medians over sizes and kinds, then the same at the largest size alone.
-    pub(crate) fn beside_fixed(&self) -> Option<[[f64; 2]; 3]> {
+    pub(super) fn beside_fixed(&self) -> Option<[[f64; 2]; 3]> {
         let pairs = self.points.windows(2).filter(|pair| pair[1].fixed);
         let pairs: Vec<_> = pairs.map(|pair| [&pair[0], &pair[1]]).collect();
         let (all, last) = (&pairs[..], &pairs[pairs.len().saturating_sub(1)..]);
@@ -102,13 +102,8 @@ impl Curve {
     }
 }
 
-/// Nanoseconds per operation.
-fn each(time: Duration, operations: u64) -> f64 {
-    time.as_secs_f64() * 1e9 / operations.max(1) as f64
-}
-
 /// Follows a filter to `last` keys.
-pub(crate) fn measure(filter: &Growing, last: u64, rate: f64) -> Curve {
+pub(super) fn measure(filter: &Growing, last: u64, rate: f64) -> Curve {
     let strangers: Vec<_> = hashes(ABSENT, STRANGERS.min(last * 16)).collect();
     let mut growing = (filter.build)(last, rate);
     let (mut keys, mut time) = (Vec::new(), Duration::ZERO);
@@ -118,7 +113,7 @@ pub(crate) fn measure(filter: &Growing, last: u64, rate: f64) -> Curve {
         let more = hashes(PRESENT, size).skip(keys.len());
         keys.extend(more);
         let new = &keys[usize::try_from(before).unwrap_or(0)..];
-        let (spent, accepted) = timed(|| growing.insert(new));
+        let (spent, accepted) = timed(|| growing.insert(new, Mode::Batch));
         assert_eq!(accepted, new.len(), "{} refused a key", filter.name);
         time += spent;
         let mut point = point(growing.as_ref(), size, &strangers);
@@ -128,7 +123,7 @@ pub(crate) fn measure(filter: &Growing, last: u64, rate: f64) -> Curve {
         let mut twin = beside.map(|prefer| filled(point.bytes, rate, prefer, &strangers));
         let mut both = vec![(growing.as_ref(), &mut point)];
         both.extend(twin.iter_mut().map(|(filter, point)| (&**filter, point)));
-        look_up(both, &strangers);
+        look_up(both, filter.fixed.is_some(), &strangers);
         points.push(point);
         points.extend(twin.map(|(_, point)| point));
     }
@@ -147,7 +142,7 @@ fn sizes(last: u64) -> Vec<u64> {
 
 /// The figures that need no clock.
 fn point(filter: &dyn Filter, keys: u64, strangers: &[u64]) -> Point {
-    let wrong = filter.find_many(strangers).unwrap_or_else(|| filter.find(strangers));
+    let wrong = filter.find(strangers, Mode::Batch);
     Point {
         fixed: false,
         keys,
@@ -175,7 +170,7 @@ fn filled(
         if some.is_empty() {
             break;
         }
-        time += timed(|| filter.insert(&some)).0;
+        time += timed(|| filter.insert(&some, Mode::Batch)).0;
     }
     let insert = each(time, keys);
     let point = Point {
@@ -187,8 +182,9 @@ fn filled(
     (filter, point)
 }
 
-/// Times the lookups of [`LOOKUPS`] in filters side by side, and stores the medians.
-fn look_up(filters: Vec<(&dyn Filter, &mut Point)>, strangers: &[u64]) {
+/// Times the lookups of [`LOOKUPS`] in filters side by side, and stores the medians. The last two
+/// kinds are of filters that have calls for many keys.
+fn look_up(filters: Vec<(&dyn Filter, &mut Point)>, batches: bool, strangers: &[u64]) {
     // Fewer for a filter that stays small, so that its lookups do not take most of the time.
     let most = LOOKUPS_EACH.min(strangers.len() / 4);
     let members: Vec<_> = filters.iter().map(|(_, point)| members(point.keys, most)).collect();
@@ -197,17 +193,13 @@ fn look_up(filters: Vec<(&dyn Filter, &mut Point)>, strangers: &[u64]) {
         let strangers = &strangers[round * strangers.len() / ROUNDS..];
         let strangers = &strangers[..strangers.len().min(most)];
         for (((filter, _), members), samples) in filters.iter().zip(&members).zip(&mut samples) {
-            for (kind, samples) in samples.iter_mut().enumerate() {
+            let kinds = if batches { 4 } else { 2 };
+            for (kind, samples) in samples.iter_mut().enumerate().take(kinds) {
                 let keys = if kind % 2 == 0 { strangers } else { members };
-                let (time, found) = timed(|| match kind {
-                    0 | 1 => Some(filter.find(keys)),
-                    _ => filter.find_many(keys),
-                });
-                assert!(
-                    kind % 2 == 0 || found.is_none_or(|found| found == keys.len()),
-                    "a key is lost"
-                );
-                samples.extend(found.map(|_| each(time, keys.len() as u64)));
+                let mode = if kind < 2 { Mode::Single } else { Mode::Batch };
+                let (time, found) = timed(|| filter.find(keys, mode));
+                assert!(kind % 2 == 0 || found == keys.len(), "a key is lost");
+                samples.push(each(time, keys.len() as u64));
             }
         }
     }

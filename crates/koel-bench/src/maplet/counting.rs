@@ -10,7 +10,7 @@ use koel::{CountingFilter, CuckooFilter, KeyHash};
 use serde_json::{Value, json};
 use testkit::keys::{hashes, splitmix64};
 
-use crate::clock::timed;
+use crate::clock::{each, timed};
 
 /// The false-positive rate of both filters.
 const RATE: f64 = 0.001;
@@ -19,8 +19,33 @@ const COUNTER_BYTES: f64 = 25.0;
 
 pub(super) fn measure(events: u64) -> Vec<Value> {
     let (stream, distinct) = zipf(events);
-    let mut rows = vec![with_filter(&stream, distinct)];
-    rows.extend([4, 8, 16, 24].map(|bits| with_counts(&stream, distinct, bits)));
+    let figures = |name: String, times: [Duration; 2], file: usize, counters: u64| {
+        let [one, batch] = times.map(|time| each(time, events));
+        let (counters, keys) = (counters as f64, distinct as f64);
+        let bytes = file as f64 + counters * (COUNTER_BYTES - 16.0);
+        json!({
+            "maplet": name, "ns/event": one, "ns/event, many": batch,
+            "bytes/key": bytes / keys, "counters/key": counters / keys,
+        })
+    };
+    let builder = CuckooFilter::builder(distinct, RATE).trust_hashes();
+    let [mut filter, mut many] = [(); 2].map(|()| builder.build().expect("a common rate"));
+    let one = timed(|| stream.iter().for_each(|key| filter.insert(key).expect("room for all"))).0;
+    let batch = timed(|| many.insert_many(&stream).expect("room for all")).0;
+    let (name, size) = (format!("filter, {}", filter.layout()), filter.size_in_bytes());
+    let mut rows = vec![figures(name, [one, batch], size, filter.distinct_counters())];
+    for bits in [4, 8, 16, 24] {
+        let builder = CountingFilter::builder(distinct, RATE).count_bits(bits).trust_hashes();
+        let [mut filter, mut many] = [(); 2].map(|()| builder.build().expect("a common rate"));
+        let insert = |key| {
+            filter.insert(key).expect("room for all");
+        };
+        let one = timed(|| stream.iter().for_each(insert)).0;
+        let batch = timed(|| many.insert_many(&stream).expect("room for all")).0;
+        let (name, size) =
+            (format!("counting filter, {}", filter.layout()), filter.size_in_bytes());
+        rows.push(figures(name, [one, batch], size, filter.distinct_counters()));
+    }
     rows
 }
 
@@ -43,49 +68,4 @@ fn zipf(events: u64) -> (Vec<KeyHash>, u64) {
     };
     let stream = (0..events).map(draw).collect();
     (stream, seen.iter().filter(|&&seen| seen).count() as u64)
-}
-
-fn with_filter(stream: &[KeyHash], distinct: u64) -> Value {
-    let build =
-        || CuckooFilter::builder(distinct, RATE).trust_hashes().build().expect("a common rate");
-    let (mut filter, mut many) = (build(), build());
-    let (one, ()) =
-        timed(|| stream.iter().for_each(|hash| filter.insert(hash).expect("room for all")));
-    let (batch, done) = timed(|| many.insert_many(stream));
-    done.expect("room for all");
-    let size = filter.size_in_bytes();
-    let name = format!("filter, {}", filter.layout());
-    cells(name, [one, batch], stream.len(), (size, filter.distinct_counters(), distinct))
-}
-
-fn with_counts(stream: &[KeyHash], distinct: u64, bits: u32) -> Value {
-    let builder = CountingFilter::builder(distinct, RATE).count_bits(bits).trust_hashes();
-    let build = || builder.build().expect("a common rate");
-    let (mut filter, mut many) = (build(), build());
-    let (one, ()) = timed(|| {
-        for hash in stream {
-            filter.insert(hash).expect("room for all");
-        }
-    });
-    let (batch, done) = timed(|| many.insert_many(stream));
-    done.expect("room for all");
-    let size = filter.size_in_bytes();
-    let name = format!("counting filter, {}", filter.layout());
-    cells(name, [one, batch], stream.len(), (size, filter.distinct_counters(), distinct))
-}
-
-/// The times of all events, single and batched; the bytes of the file; counters and keys.
-fn cells(
-    name: String,
-    times: [Duration; 2],
-    events: usize,
-    (file, counters, keys): (usize, u64, u64),
-) -> Value {
-    let [one, batch] = times.map(|time| time.as_secs_f64() * 1e9 / events as f64);
-    let (counters, keys) = (counters as f64, keys as f64);
-    let bytes = file as f64 + counters * (COUNTER_BYTES - 16.0);
-    json!({
-        "maplet": name, "ns/event": one, "ns/event, many": batch,
-        "bytes/key": bytes / keys, "counters/key": counters / keys,
-    })
 }

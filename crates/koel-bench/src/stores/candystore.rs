@@ -11,21 +11,19 @@ use super::entries::Key;
 use super::subject::Store;
 use crate::Failure;
 
-pub(super) fn open(folder: &Path, _keys: u64) -> Result<CandyStore, Failure> {
+pub(super) fn open(folder: &Path, _keys: u64) -> Result<Box<dyn Store>, Failure> {
     let config = Config {
         max_data_file_size: 128 << 20,
         checkpoint_delta_bytes: Some(128 << 20),
         checkpoint_interval: None,
         ..Config::default()
     };
-    Ok(CandyStore::open(folder, config)?)
+    Ok(Box::new(CandyStore::open(folder, config)?))
 }
 
 impl Store for CandyStore {
-    fn write(&self, entries: &[(Key, &[u8])]) -> Result<(), Failure> {
-        for (key, value) in entries {
-            self.set(key, value)?;
-        }
+    fn put(&self, key: &Key, value: &[u8]) -> Result<(), Failure> {
+        self.set(key, value)?;
         Ok(())
     }
 
@@ -33,9 +31,8 @@ impl Store for CandyStore {
         Ok(self.checkpoint()?)
     }
 
-    #[inline]
-    fn get<R>(&self, key: &Key, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Failure> {
-        Ok(self.get(key)?.map(|value| read(&value)))
+    fn get(&self, key: &Key, read: &mut dyn FnMut(&[u8])) -> Result<bool, Failure> {
+        Ok(self.get(key)?.map(|value| read(&value)).is_some())
     }
 
     fn index_bytes(&self) -> Option<u64> {
@@ -46,7 +43,7 @@ impl Store for CandyStore {
         Some(self.stats().num_read_ops)
     }
 
-    fn close(self) -> Result<(), Failure> {
+    fn close(self: Box<Self>) -> Result<(), Failure> {
         self.sync()
     }
 }

@@ -1,13 +1,22 @@
 //! Keys and values of the stores: any number of them, computed rather than stored, the same in
 //! every run.
 
+use std::time::{Duration, Instant};
+
+use cpu_time::ThreadTime;
 use testkit::keys::splitmix64;
+
+use crate::Failure;
 
 /// A key.
 pub(super) type Key = [u8; 16];
 
 /// The positions in the pool where a value can begin.
 const STARTS: usize = 1 << 16;
+
+/// The CPU time of this thread is read after this many entries: often enough to see a pause of a
+/// millisecond, seldom enough to cost nothing.
+const GROUP: u64 = 64;
 
 /// Keys and values by number.
 pub(super) struct Entries {
@@ -30,6 +39,33 @@ impl Entries {
     pub(super) fn value(&self, number: u64) -> &[u8] {
         let start = usize::try_from(splitmix64(number) % STARTS as u64).unwrap_or(0);
         &self.pool[start..][..self.value_bytes]
+    }
+
+    /// Passes all entries to `write` in batches of this size. Returns the latency of the slowest
+    /// write, and the highest CPU time of this thread for [`GROUP`] entries, or for a batch.
+    pub(super) fn put_all<'a>(
+        &'a self,
+        at_once: usize,
+        mut write: impl FnMut(&[(Key, &'a [u8])]) -> Result<(), Failure>,
+    ) -> Result<[Duration; 2], Failure> {
+        let mut batch: Vec<(Key, &[u8])> = Vec::with_capacity(at_once);
+        let (mut longest, mut busiest) = (Duration::ZERO, Duration::ZERO);
+        let (mut before, mut busy) = (Instant::now(), ThreadTime::now());
+        for number in 0..self.keys {
+            batch.push((key(number), self.value(number)));
+            if batch.len() == at_once || number + 1 == self.keys {
+                write(&batch)?;
+                batch.clear();
+                let now = Instant::now();
+                longest = longest.max(now - before);
+                before = now;
+            }
+            if number % GROUP == GROUP - 1 {
+                busiest = busiest.max(busy.elapsed());
+                busy = ThreadTime::now();
+            }
+        }
+        Ok([longest, busiest])
     }
 
     /// The bytes of all keys and values.

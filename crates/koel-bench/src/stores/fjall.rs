@@ -9,20 +9,20 @@ use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
 use super::CACHE_BYTES;
 use super::entries::Key;
-use super::subject::{Store, Tree};
+use super::subject::Store;
 use crate::Failure;
 
-pub(super) struct Rival {
+struct Rival {
     keyspace: Keyspace,
     database: Database,
 }
 
-pub(super) fn open(folder: &Path, _keys: u64) -> Result<Rival, Failure> {
+pub(super) fn open(folder: &Path, _keys: u64) -> Result<Box<dyn Store>, Failure> {
     open_with(folder, KeyspaceCreateOptions::default)
 }
 
 /// A store that merges nothing before it has 255 runs.
-pub(super) fn unmerged(folder: &Path, memtable_bytes: u64) -> Result<Rival, Failure> {
+pub(super) fn unmerged(folder: &Path, memtable_bytes: u64) -> Result<Box<dyn Store>, Failure> {
     open_with(folder, || {
         let strategy = Leveled::default().with_l0_threshold(u8::MAX);
         let options = KeyspaceCreateOptions::default().max_memtable_size(memtable_bytes);
@@ -33,35 +33,29 @@ pub(super) fn unmerged(folder: &Path, memtable_bytes: u64) -> Result<Rival, Fail
 fn open_with(
     folder: &Path,
     options: impl FnOnce() -> KeyspaceCreateOptions,
-) -> Result<Rival, Failure> {
+) -> Result<Box<dyn Store>, Failure> {
     let database = Database::builder(folder).cache_size(CACHE_BYTES as u64).open()?;
     let keyspace = database.keyspace("entries", options)?;
-    Ok(Rival { keyspace, database })
+    Ok(Box::new(Rival { keyspace, database }))
 }
 
 impl Store for Rival {
-    fn write(&self, entries: &[(Key, &[u8])]) -> Result<(), Failure> {
-        for &(key, value) in entries {
-            self.keyspace.insert(key, value)?;
-        }
-        Ok(())
+    fn put(&self, key: &Key, value: &[u8]) -> Result<(), Failure> {
+        Ok(self.keyspace.insert(*key, value)?)
     }
 
     fn sync(&self) -> Result<(), Failure> {
         Ok(self.database.persist(PersistMode::SyncAll)?)
     }
 
-    #[inline]
-    fn get<R>(&self, key: &Key, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Failure> {
-        Ok(self.keyspace.get(key)?.map(|value| read(&value)))
+    fn get(&self, key: &Key, read: &mut dyn FnMut(&[u8])) -> Result<bool, Failure> {
+        Ok(self.keyspace.get(key)?.map(|value| read(&value)).is_some())
     }
 
-    fn close(self) -> Result<(), Failure> {
+    fn close(self: Box<Self>) -> Result<(), Failure> {
         self.sync()
     }
-}
 
-impl Tree for Rival {
     fn flush(&self) -> Result<(), Failure> {
         Ok(self.keyspace.rotate_memtable_and_wait()?)
     }
@@ -74,7 +68,7 @@ impl Tree for Rival {
         &self,
         from: &Key,
         count: usize,
-        mut read: impl FnMut(&[u8]),
+        read: &mut dyn FnMut(&[u8]),
     ) -> Result<usize, Failure> {
         let mut seen = 0;
         for entry in self.keyspace.range(&from[..]..).take(count) {

@@ -5,13 +5,10 @@
 //! |---|---|
 //! | `entries.rs` | keys and values |
 //! | `subject.rs` | the trait of every store |
-//! | `koel.rs`, `ordered.rs` | Koel's log store and its ordered store |
-//! | `fjall.rs`, `redb.rs`, `candystore.rs` | the others, with their settings |
+//! | `koel.rs`, `fjall.rs`, `redb.rs`, `candystore.rs` | their settings and calls |
 //! | `measure.rs`, `process.rs` | the measurement |
-//! | `print.rs` | tables and JSON |
 //! | `runs.rs` | absent keys in stores with many unmerged runs |
-//! | `ycsb.rs` | the workloads A to F of YCSB |
-//! | `overwrites.rs` | Koel only: the cost of compaction |
+//! | `workloads.rs` | `ycsb`, and `overwrites`: the cost of compaction |
 //!
 //! All data is in the page cache. To add a store, write a file with a type that implements
 //! [`Store`](subject::Store), and add a line to [`SUBJECTS`].
@@ -21,123 +18,185 @@ mod entries;
 mod fjall;
 mod koel;
 mod measure;
-mod ordered;
-pub(crate) mod overwrites;
-mod print;
 mod process;
 mod redb;
 pub(crate) mod runs;
 mod subject;
-pub(crate) mod ycsb;
+pub(crate) mod workloads;
 
-use serde_json::Value;
+use std::path::Path;
 
-use crate::Failure;
+use serde_json::{Value, json};
+
 use crate::args::StoresArgs;
 use crate::subject::chosen;
+use crate::table::{Columns, Table, grouped};
+use crate::{Failure, machine};
 use entries::Entries;
-use measure::{Plan, Row};
-use subject::scan;
+use measure::{INDEX_BYTES, Plan, SCANNED};
+use subject::Store;
 
 /// The cache size of a store that has a cache of its own.
 const CACHE_BYTES: usize = 256 << 20;
 
-/// Measures absent keys in a store with so many unmerged runs.
-type MeasureRuns = fn(&Plan, &'static str, u64) -> Result<Value, Failure>;
+/// Opens the store in a folder, or creates it. The number is a hint.
+type Open = fn(&Path, u64) -> Result<Box<dyn Store>, Failure>;
 
 /// A store and its settings.
 struct Subject {
     name: &'static str,
-    measure: fn(&Plan, &'static str) -> Result<Row, Failure>,
-    ycsb: fn(&Plan, &'static str) -> Result<Vec<Value>, Failure>,
-    /// Measures it with so many unmerged runs, if it has runs.
-    runs: Option<MeasureRuns>,
+    /// The hint is the number of keys.
+    open: Open,
+    /// Whether its keys are in order.
+    scans: bool,
+    /// Opens it so that it does not merge its runs, if it has runs. The hint is the size of a
+    /// memtable.
+    unmerged: Option<Open>,
     note: &'static str,
 }
 
+const fn log(name: &'static str, open: Open, note: &'static str) -> Subject {
+    Subject { name, open, scans: false, unmerged: None, note }
+}
+
+const fn tree(name: &'static str, open: Open, note: &'static str) -> Subject {
+    Subject { scans: true, ..log(name, open, note) }
+}
+
 static SUBJECTS: &[Subject] = &[
+    log(
+        "koel",
+        koel::growing,
+        "the log store, defaults: the index grows; single puts; 128 MiB segments, synced while they fill",
+    ),
+    log("koel-sized", koel::sized, "the same with `expected_keys`"),
+    log(
+        "koel-one-segment",
+        koel::one_segment,
+        "as koel, in one segment: no write waits for a sync, so its busiest 64 show how long the index pauses to grow",
+    ),
     Subject {
-        name: "koel",
-        measure: |plan, name| plan.measure(name, koel::growing, None),
-        ycsb: |plan, name| ycsb::measure(plan, name, koel::growing, None),
-        runs: None,
-        note: "the log store, defaults: the index grows; single puts; 128 MiB segments, synced while they fill",
+        unmerged: Some(koel::unmerged),
+        ..tree(
+            "koel-ordered",
+            koel::ordered,
+            "the ordered store; single puts; no compression; a cache of 256 MiB",
+        )
     },
+    tree("koel-unguided", koel::unguided, "the same without the guide: reads ask every run"),
+    log(
+        "candystore",
+        candystore::open,
+        "single puts; a checkpoint every 128 MiB; its index is a mapped file",
+    ),
     Subject {
-        name: "koel-sized",
-        measure: |plan, name| plan.measure(name, koel::sized, None),
-        ycsb: |plan, name| ycsb::measure(plan, name, koel::sized, None),
-        runs: None,
-        note: "the same with `expected_keys`",
+        unmerged: Some(fjall::unmerged),
+        ..tree("fjall", fjall::open, "single puts; no compression; a cache of 256 MiB")
     },
-    Subject {
-        name: "koel-one-segment",
-        measure: |plan, name| plan.measure(name, koel::one_segment, None),
-        ycsb: |plan, name| ycsb::measure(plan, name, koel::one_segment, None),
-        runs: None,
-        note: "as koel, in one segment: no write waits for a sync, so its busiest 64 show how long the index pauses to grow",
-    },
-    Subject {
-        name: "koel-ordered",
-        measure: |plan, name| plan.measure(name, ordered::open, Some(scan)),
-        ycsb: |plan, name| ycsb::measure(plan, name, ordered::open, Some(scan)),
-        runs: Some(|plan, name, count| runs::measure(plan, name, ordered::unmerged, count)),
-        note: "the ordered store; single puts; no compression; a cache of 256 MiB",
-    },
-    Subject {
-        name: "koel-unguided",
-        measure: |plan, name| plan.measure(name, ordered::unguided, Some(scan)),
-        ycsb: |plan, name| ycsb::measure(plan, name, ordered::unguided, Some(scan)),
-        runs: None,
-        note: "the same without the guide: reads ask every run",
-    },
-    Subject {
-        name: "candystore",
-        measure: |plan, name| plan.measure(name, candystore::open, None),
-        ycsb: |plan, name| ycsb::measure(plan, name, candystore::open, None),
-        runs: None,
-        note: "single puts; a checkpoint every 128 MiB; its index is a mapped file",
-    },
-    Subject {
-        name: "fjall",
-        measure: |plan, name| plan.measure(name, fjall::open, Some(scan)),
-        ycsb: |plan, name| ycsb::measure(plan, name, fjall::open, Some(scan)),
-        runs: Some(|plan, name, count| runs::measure(plan, name, fjall::unmerged, count)),
-        note: "single puts; no compression; a cache of 256 MiB",
-    },
-    Subject {
-        name: "redb",
-        measure: |plan, name| plan.measure(name, redb::open, Some(scan)),
-        ycsb: |plan, name| ycsb::measure(plan, name, redb::open, Some(scan)),
-        runs: None,
-        note: "batches of 1,000, every 200th durable, so its longest write is a batch; a cache of 256 MiB",
-    },
+    tree(
+        "redb",
+        redb::open,
+        "batches of 1,000, every 200th durable, so its longest write is a batch; a cache of 256 MiB",
+    ),
+];
+
+/// The tables: loading, gets, and what is on disk and how long it takes to open.
+const TABLES: [&Columns; 3] = [
+    &[
+        ("store", "store"),
+        ("load_cpu_us", "CPU us"),
+        ("thousands_per_second", "thousands/s"),
+        ("longest_write_ms", "longest ms"),
+        ("busiest_ms", "busiest ms"),
+        ("written", "written, calls"),
+        ("written_pages", "written, pages"),
+    ],
+    &[
+        ("store", "store"),
+        ("hit_cpu_ns", "hit CPU"),
+        ("hit_p50_ns", "p50"),
+        ("hit_p99_ns", "p99"),
+        ("reads_per_hit", "reads"),
+        ("miss_cpu_ns", "miss CPU"),
+        ("miss_p50_ns", "p50"),
+        ("miss_p99_ns", "p99"),
+        ("reads_per_miss", "reads"),
+        ("scan_us", "scan us"),
+    ],
+    &[
+        ("store", "store"),
+        ("disk", "on disk"),
+        ("index_bytes_per_key", "index bytes/key"),
+        ("resident_mib", "memory MiB"),
+        ("close_s", "close s"),
+        ("open_s", "open s"),
+        ("open_killed_s", "killed s"),
+    ],
 ];
 
 pub(crate) fn run(args: &StoresArgs) -> Result<(), Failure> {
-    let subjects = chosen(SUBJECTS, |store| store.name, &args.only)?;
     let plan = plan_of(args)?;
     let overhead = plan.overhead()?;
-    let mut rows = Vec::new();
-    for subject in &subjects {
-        let row = (subject.measure)(&plan, subject.name)
-            .map_err(|failure| format!("{}: {failure}", subject.name))?;
-        let row = print::json(&row, args, overhead);
+    let rows = for_each(args, |subject| {
+        let mut row = plan.measure(subject)?;
+        row["keys"] = json!(args.keys);
+        row["value_bytes"] = json!(args.value_bytes);
+        for (field, nanoseconds) in ["clock_ns", "key_ns", "two_lines_ns"].iter().zip(overhead) {
+            row[*field] = json!(nanoseconds);
+        }
         if args.json {
             println!("{row}");
         }
-        rows.push(row);
-    }
+        Ok(vec![row])
+    })?;
     if !args.json {
-        print::page(&rows, &subjects, args, overhead);
+        page(&rows, args, overhead);
     }
     Ok(())
 }
 
+/// The rows of all stores that are asked for, one after the other.
+fn for_each(
+    args: &StoresArgs,
+    mut measure: impl FnMut(&Subject) -> Result<Vec<Value>, Failure>,
+) -> Result<Vec<Value>, Failure> {
+    let mut rows = Vec::new();
+    for subject in chosen(SUBJECTS, |store| store.name, &args.only)? {
+        rows.extend(measure(subject).map_err(|failure| format!("{}: {failure}", subject.name))?);
+    }
+    Ok(rows)
+}
+
 fn plan_of(args: &StoresArgs) -> Result<Plan, Failure> {
+    chosen(SUBJECTS, |store| store.name, &args.only)?;
     Ok(Plan {
         entries: Entries::new(args.keys, usize::try_from(args.value_bytes)?),
         queries: args.queries,
         parent: args.dir.clone().unwrap_or_else(std::env::temp_dir),
     })
+}
+
+/// The tables and their legend.
+fn page(rows: &[Value], args: &StoresArgs, [clock, key, lines]: [f64; 3]) {
+    println!(
+        "{}\n{} entries, keys of 16 bytes, values of {}; all data in the page cache; {} gets of each kind, one thread.\n\
+         The clock, read twice: {clock:.0} ns, subtracted from p50 and p99. Making a key: {key:.0} ns, included in the CPU time of gets.\n\
+         Two random cache lines of a table of {INDEX_BYTES} bytes per key, prefetched together and timed as single gets are: p50 {lines:.0} ns.",
+        machine::description(),
+        grouped(args.keys),
+        grouped(args.value_bytes),
+        grouped(args.queries)
+    );
+    println!(
+        "CPU us: of all threads, less {:.2} for making an entry and reading the clock. Written, on disk: bytes relative to those of keys and values.\n\
+         Gets in ns; a scan of {SCANNED} entries in us of CPU time.\n",
+        rows.first().and_then(|row| row["load_own_us"].as_f64()).unwrap_or(0.0)
+    );
+    for columns in TABLES {
+        println!("{}", Table::of(rows, columns).markdown());
+    }
+    let is_shown = |name: &str| rows.iter().any(|row| row["store"] == name);
+    for subject in SUBJECTS.iter().filter(|subject| is_shown(subject.name)) {
+        println!("{}: {}", subject.name, subject.note);
+    }
 }

@@ -3,12 +3,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
 
 use crate::Failure;
+use crate::machine::printed;
 
 /// A store that uses less than a tenth of a core over this time has finished its background work.
 const LOOK: Duration = Duration::from_millis(250);
@@ -69,18 +71,9 @@ pub(super) fn disk_bytes(folder: &Path) -> Result<u64, Failure> {
     Ok(bytes)
 }
 
-/// Copies the files of a folder, and those of the folders in it.
+/// Copies what is in a folder.
 pub(super) fn copy_folder(from: &Path, to: &Path) -> Result<(), Failure> {
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.metadata()?.is_dir() {
-            fs::create_dir(&target)?;
-            copy_folder(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
+    printed(Command::new("cp").arg("-R").arg(from.join(".")).arg(to))?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use redb::{Database, Durability, ReadOnlyTable, ReadableDatabase, TableDefinitio
 
 use super::CACHE_BYTES;
 use super::entries::Key;
-use super::subject::{Store, Tree};
+use super::subject::Store;
 use crate::Failure;
 
 const TABLE: TableDefinition<Key, &[u8]> = TableDefinition::new("entries");
@@ -18,17 +18,17 @@ const DURABLE_EVERY: u64 = 200;
 
 type Table = ReadOnlyTable<Key, &'static [u8]>;
 
-pub(super) struct Rival {
+struct Rival {
     database: Database,
     commits: Cell<u64>,
     /// Created by the first get after a write.
     table: RefCell<Option<Table>>,
 }
 
-pub(super) fn open(folder: &Path, _keys: u64) -> Result<Rival, Failure> {
+pub(super) fn open(folder: &Path, _keys: u64) -> Result<Box<dyn Store>, Failure> {
     let database =
         Database::builder().set_cache_size(CACHE_BYTES).create(folder.join("entries.redb"))?;
-    Ok(Rival { database, commits: Cell::new(0), table: RefCell::new(None) })
+    Ok(Box::new(Rival { database, commits: Cell::new(0), table: RefCell::new(None) }))
 }
 
 impl Rival {
@@ -54,7 +54,13 @@ impl Rival {
 }
 
 impl Store for Rival {
-    const BATCH: usize = 1000;
+    fn batch(&self) -> usize {
+        1000
+    }
+
+    fn put(&self, key: &Key, value: &[u8]) -> Result<(), Failure> {
+        self.write(&[(*key, value)])
+    }
 
     fn write(&self, entries: &[(Key, &[u8])]) -> Result<(), Failure> {
         self.table.replace(None);
@@ -67,32 +73,20 @@ impl Store for Rival {
         self.commit(&[], Durability::Immediate)
     }
 
-    #[inline]
-    fn get<R>(&self, key: &Key, read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Failure> {
-        Ok(self.table()?.get(key)?.map(|value| read(value.value())))
+    fn get(&self, key: &Key, read: &mut dyn FnMut(&[u8])) -> Result<bool, Failure> {
+        Ok(self.table()?.get(key)?.map(|value| read(value.value())).is_some())
     }
 
-    fn close(self) -> Result<(), Failure> {
+    fn close(self: Box<Self>) -> Result<(), Failure> {
         drop(self.table);
         Ok(self.database.close()?)
-    }
-}
-
-impl Tree for Rival {
-    /// It has one tree, which every write changes.
-    fn flush(&self) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn runs(&self) -> u64 {
-        1
     }
 
     fn scan(
         &self,
         from: &Key,
         count: usize,
-        mut read: impl FnMut(&[u8]),
+        read: &mut dyn FnMut(&[u8]),
     ) -> Result<usize, Failure> {
         let mut seen = 0;
         for entry in self.table()?.range(*from..)?.take(count) {

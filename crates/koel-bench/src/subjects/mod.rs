@@ -1,104 +1,76 @@
-//! The filters under measurement, one file each.
+//! The filters under measurement.
 //!
-//! To add a filter, write a file here with a type that implements
-//! [`Filter`](crate::subject::Filter), and add a line to [`SUBJECTS`].
+//! To add a filter, write a function in `rivals.rs` that builds it with its calls, and add a line
+//! to [`SUBJECTS`].
 
-mod atomic_cuckoo;
-mod cuckoofilter;
-mod fastbloom;
 mod growing;
 mod koel;
 mod mix;
-mod qfilter;
-mod sbbf;
-mod scalable_cuckoo;
-mod valkey_cuckoo;
-mod xorf;
+mod rivals;
 
-use crate::subject::{Mode, Subject};
+use std::collections::hash_map::DefaultHasher;
+
+use crate::subject::{Build, Mode, Subject};
 use crate::{Failure, subject};
-pub(crate) use atomic_cuckoo::fingerprint_bits;
 pub(crate) use growing::{FIRST, GROWING, Growing, fixed};
 pub(crate) use mix::Mix;
+pub(crate) use rivals::{atomic_cuckoo_shared, no_delete};
 
 /// The filter that the others are compared with: the first of [`SUBJECTS`].
 pub(crate) const YARDSTICK: &str = "koel-fast";
 
-const SINGLE: [Option<Mode>; 4] = [Some(Mode::Single); 4];
-const BATCH: [Option<Mode>; 4] = [Some(Mode::Batch); 4];
-const NO_DELETE: [Option<Mode>; 4] =
-    [Some(Mode::Single), Some(Mode::Single), Some(Mode::Single), None];
-const STATIC: [Option<Mode>; 4] = [Some(Mode::Bulk), Some(Mode::Single), Some(Mode::Single), None];
+const fn single(name: &'static str, build: Build, note: &'static str) -> Subject {
+    Subject { note, ..Subject::new(name, Mode::Single, build) }
+}
 
-const BULK: [Option<Mode>; 4] = [Some(Mode::Bulk), None, None, None];
+const fn no_delete_in(name: &'static str, build: Build, note: &'static str) -> Subject {
+    Subject { deletes: false, ..single(name, build, note) }
+}
+
+const fn batch(name: &'static str, build: Build) -> Subject {
+    Subject::new(name, Mode::Batch, build)
+}
+
+/// Only the build is measured: the filter is that of the other lines.
+const fn bulk(name: &'static str, build: Build) -> Subject {
+    Subject { find: None, ..Subject::new(name, Mode::Bulk, build) }
+}
 
 const EIGHT_BITS: &str = "8-bit fingerprints, whatever the target rate";
+const NEVER_FULL: &str = "never full: load is that of its first growth";
+const FOUR_WIDTHS: &str = "the smallest of its 4, 8, 16 and 32 bits that meets the rate";
 
 /// The first line is the one that the others are compared with.
 pub(crate) static SUBJECTS: &[Subject] = &[
-    Subject { name: YARDSTICK, modes: SINGLE, build: koel::fast, note: "" },
-    Subject { name: YARDSTICK, modes: BATCH, build: koel::fast_batch, note: "" },
-    Subject { name: YARDSTICK, modes: BULK, build: koel::fast_bulk, note: "" },
-    Subject { name: "koel-small", modes: SINGLE, build: koel::small, note: "" },
-    Subject { name: "koel-small", modes: BATCH, build: koel::small_batch, note: "" },
-    Subject { name: "koel-small", modes: BULK, build: koel::small_bulk, note: "" },
-    Subject { name: "cuckoofilter", modes: SINGLE, build: cuckoofilter::default, note: EIGHT_BITS },
-    Subject { name: "cuckoofilter+mix", modes: SINGLE, build: cuckoofilter::mix, note: EIGHT_BITS },
+    single(YARDSTICK, koel::fast, ""),
+    batch(YARDSTICK, koel::fast),
+    bulk(YARDSTICK, koel::fast),
+    single("koel-small", koel::small, ""),
+    batch("koel-small", koel::small),
+    bulk("koel-small", koel::small),
+    single("cuckoofilter", rivals::cuckoofilter::<DefaultHasher>, EIGHT_BITS),
+    single("cuckoofilter+mix", rivals::cuckoofilter::<Mix>, EIGHT_BITS),
+    single("valkey-cuckoo", rivals::valkey_cuckoo::<DefaultHasher>, EIGHT_BITS),
+    single("valkey-cuckoo+mix", rivals::valkey_cuckoo::<Mix>, EIGHT_BITS),
+    single(
+        "scalable_cuckoo_filter",
+        rivals::scalable_cuckoo::<scalable_cuckoo_filter::DefaultHasher>,
+        NEVER_FULL,
+    ),
+    single("scalable_cuckoo_filter+mix", rivals::scalable_cuckoo::<Mix>, NEVER_FULL),
+    single("atomic-cuckoo-filter", rivals::atomic_cuckoo::<DefaultHasher>, FOUR_WIDTHS),
+    single("atomic-cuckoo-filter+mix", rivals::atomic_cuckoo::<Mix>, FOUR_WIDTHS),
+    single("qfilter", rivals::qfilter, "refuses above a load of 0.95 by design"),
+    no_delete_in("fastbloom", rivals::fastbloom, ""),
+    no_delete_in("fastbloom+mix", rivals::fastbloom_mix, ""),
+    no_delete_in("sbbf", rivals::sbbf, "the crate sbbf-rs-safe, with XXH3; whole bits per key"),
     Subject {
-        name: "valkey-cuckoo",
-        modes: SINGLE,
-        build: valkey_cuckoo::default,
-        note: EIGHT_BITS,
-    },
-    Subject {
-        name: "valkey-cuckoo+mix",
-        modes: SINGLE,
-        build: valkey_cuckoo::mix,
-        note: EIGHT_BITS,
-    },
-    Subject {
-        name: "scalable_cuckoo_filter",
-        modes: SINGLE,
-        build: scalable_cuckoo::default,
-        note: "never full: load is that of its first growth",
-    },
-    Subject {
-        name: "scalable_cuckoo_filter+mix",
-        modes: SINGLE,
-        build: scalable_cuckoo::mix,
-        note: "never full: load is that of its first growth",
-    },
-    Subject {
-        name: "atomic-cuckoo-filter",
-        modes: SINGLE,
-        build: atomic_cuckoo::default,
-        note: "the smallest of its 4, 8, 16 and 32 bits that meets the rate",
-    },
-    Subject {
-        name: "atomic-cuckoo-filter+mix",
-        modes: SINGLE,
-        build: atomic_cuckoo::mix,
-        note: "the smallest of its 4, 8, 16 and 32 bits that meets the rate",
-    },
-    Subject {
-        name: "qfilter",
-        modes: SINGLE,
-        build: qfilter::build,
-        note: "refuses above a load of 0.95 by design",
-    },
-    Subject { name: "fastbloom", modes: NO_DELETE, build: fastbloom::default, note: "" },
-    Subject { name: "fastbloom+mix", modes: NO_DELETE, build: fastbloom::mix, note: "" },
-    Subject {
-        name: "sbbf",
-        modes: NO_DELETE,
-        build: sbbf::build,
-        note: "the crate sbbf-rs-safe, with XXH3; whole bits per key",
-    },
-    Subject {
-        name: "xorf",
-        modes: STATIC,
-        build: xorf::build,
-        note: "built once from all keys; 8 or 16 bits, whichever is closer to the rate",
+        insert: Mode::Bulk,
+        ..no_delete_in(
+            "xorf",
+            rivals::xorf,
+            "built once from all keys; 8 or 16 bits, whichever is closer to the rate",
+        )
     },
 ];
 
