@@ -11,106 +11,74 @@ mod shared;
 
 use gungraun::{library_benchmark, library_benchmark_group, main};
 use koel::{CuckooFilter, KeyHash};
-use shared::{ABSENT, CAPACITY, KEYS, PRESENT, config};
-use testkit::keys::hashes;
-
-/// A filter, and the keys to look up.
-struct Case {
-    filter: CuckooFilter,
-    hashes: Vec<KeyHash>,
-    answers: Vec<bool>,
-}
-
-impl Case {
-    fn new(filter: CuckooFilter, hashes: Vec<KeyHash>) -> Box<Self> {
-        let answers = vec![false; hashes.len()];
-        Box::new(Self { filter, hashes, answers })
-    }
-}
+use shared::{ABSENT, CAPACITY, Case, KEYS, PRESENT, config, keys};
 
 /// A full filter with so many corrections, and the keys that were inserted. The first of them are
 /// those that are refuted: such a key surely matches, so none has to be searched for.
 fn corrected(corrections: usize) -> (CuckooFilter, Vec<KeyHash>) {
-    let keys = CAPACITY + corrections as u64;
-    let builder = CuckooFilter::builder(keys, 0.001).trust_hashes();
+    let count = CAPACITY + corrections as u64;
+    let builder = CuckooFilter::builder(count, 0.001).trust_hashes();
     let mut filter = builder.build().expect("a filter");
-    let present: Vec<_> = hashes(PRESENT, keys).map(KeyHash::new).collect();
+    let present = keys(PRESENT, count);
     filter.insert_many(&present).expect("room for the capacity");
     let made = filter.refute_many(&present[..corrections]).expect("fewer than slots");
     assert_eq!(made, corrections as u64, "one correction for each key");
     (filter, present)
 }
 
-fn hit(corrections: usize) -> Box<Case> {
+fn hit(corrections: usize) -> Box<Case<CuckooFilter>> {
     let (filter, mut present) = corrected(corrections);
     let last = present.split_off(present.len() - KEYS);
     Case::new(filter, last)
 }
 
-fn refuted(corrections: usize) -> Box<Case> {
+fn refuted(corrections: usize) -> Box<Case<CuckooFilter>> {
     let (filter, present) = corrected(corrections);
     let refuted = present[..corrections].iter().copied();
     Case::new(filter, refuted.cycle().take(KEYS).collect())
 }
 
-fn miss(corrections: usize) -> Box<Case> {
-    let absent = hashes(ABSENT, KEYS as u64).map(KeyHash::new).collect();
-    Case::new(corrected(corrections).0, absent)
-}
-
-fn ask(case: &mut Case) {
-    for (answer, hash) in case.answers.iter_mut().zip(&case.hashes) {
-        *answer = case.filter.contains(hash);
-    }
-}
-
-fn ask_many(case: &mut Case) {
-    let Case { filter, hashes, answers } = case;
-    filter.contains_many(hashes, answers);
+fn miss(corrections: usize) -> Box<Case<CuckooFilter>> {
+    Case::new(corrected(corrections).0, keys(ABSENT, KEYS as u64))
 }
 
 #[library_benchmark(setup = hit)]
 #[bench::none(0)]
 #[bench::thousand(1000)]
 #[bench::million(1_000_000)]
-fn corrected_hit(mut case: Box<Case>) -> Box<Case> {
-    ask(&mut case);
-    case
+fn corrected_hit(case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
+    case.ask(|filter, key| filter.contains(key))
 }
 
 #[library_benchmark(setup = refuted)]
 #[bench::thousand(1000)]
 #[bench::million(1_000_000)]
-fn corrected_refuted(mut case: Box<Case>) -> Box<Case> {
-    ask(&mut case);
-    case
+fn corrected_refuted(case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
+    case.ask(|filter, key| filter.contains(key))
 }
 
 #[library_benchmark(setup = miss)]
 #[bench::none(0)]
 #[bench::thousand(1000)]
 #[bench::million(1_000_000)]
-fn corrected_miss(mut case: Box<Case>) -> Box<Case> {
-    ask(&mut case);
-    case
+fn corrected_miss(case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
+    case.ask(|filter, key| filter.contains(key))
 }
 
 #[library_benchmark(setup = hit)]
 #[bench::none(0)]
 #[bench::thousand(1000)]
 #[bench::million(1_000_000)]
-fn corrected_hit_many(mut case: Box<Case>) -> Box<Case> {
-    ask_many(&mut case);
-    case
+fn corrected_hit_many(case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
+    case.ask_many(|filter, keys, found| filter.contains_many(keys, found))
 }
 
 #[library_benchmark(setup = miss)]
 #[bench::none(0)]
 #[bench::thousand(1000)]
 #[bench::million(1_000_000)]
-fn corrected_miss_many(mut case: Box<Case>) -> Box<Case> {
-    ask_many(&mut case);
-    case
+fn corrected_miss_many(case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
+    case.ask_many(|filter, keys, found| filter.contains_many(keys, found))
 }
 
 library_benchmark_group!(

@@ -5,49 +5,23 @@
 
 mod shared;
 
-use std::hint::black_box;
-
 use gungraun::{library_benchmark, library_benchmark_group, main};
 use koel::{ConcurrentFilter, CountingFilter, CuckooFilter, KeyHash, Maplet, Prefer, Values};
-use shared::{ABSENT, CAPACITY, KEYS, PRESENT, config, unknown, without_branches};
-use testkit::keys::hashes;
-
-/// A filter or maplet, and the keys to look up.
-struct Case<T> {
-    it: T,
-    hashes: Vec<KeyHash>,
-    answers: Vec<bool>,
-    values: Vec<Values>,
-}
-
-impl<T> Case<T> {
-    fn new(it: T, hashes: Vec<KeyHash>) -> Box<Self> {
-        let answers = vec![false; hashes.len()];
-        let values = vec![Values::default(); hashes.len()];
-        Box::new(Self { it, hashes, answers, values })
-    }
-
-    /// Counts the hashes that are present, as a loop of lookups does.
-    #[inline(always)]
-    fn count(&self, has: impl Fn(&T, &KeyHash) -> bool) {
-        black_box(self.hashes.iter().filter(|hash| has(&self.it, hash)).count());
-    }
-}
+use shared::{ABSENT, CAPACITY, Case, KEYS, PRESENT, config, keys, unknown, without_branches};
 
 /// The hashes of the present keys.
 fn present() -> Vec<KeyHash> {
-    hashes(PRESENT, CAPACITY).map(KeyHash::new).collect()
+    keys(PRESENT, CAPACITY)
 }
 
 /// Hashes; every second one is present.
 fn mixed() -> Vec<KeyHash> {
-    let absent = hashes(ABSENT, KEYS as u64 / 2).map(KeyHash::new);
-    let pairs = present().into_iter().zip(absent);
+    let pairs = present().into_iter().zip(keys(ABSENT, KEYS as u64 / 2));
     pairs.flat_map(|(present, absent)| [present, absent]).collect()
 }
 
 fn absent() -> Vec<KeyHash> {
-    hashes(ABSENT, KEYS as u64).map(KeyHash::new).collect()
+    keys(ABSENT, KEYS as u64)
 }
 
 // ---- setups
@@ -117,6 +91,13 @@ fn maplet_absent(shape: (f64, u32)) -> Box<Case<Maplet>> {
     Case::new(maplet(shape), absent())
 }
 
+/// A maplet, and room for the values of all keys.
+type WithValues = (Maplet, Vec<Values>);
+
+fn maplet_with_values(shape: (f64, u32)) -> Box<Case<WithValues>> {
+    Case::new((maplet(shape), vec![Values::default(); KEYS]), absent())
+}
+
 fn maplet_present(shape: (f64, u32)) -> Box<Case<Maplet>> {
     let mut hashes = present();
     hashes.truncate(KEYS);
@@ -138,126 +119,98 @@ fn counting() -> Box<Case<CountingFilter>> {
 #[library_benchmark(setup = grown_mixed)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn grown_contains(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
-    for (answer, hash) in case.answers.iter_mut().zip(&case.hashes) {
-        *answer = case.it.contains(hash);
-    }
-    case
+fn grown_contains(case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
+    case.ask(|filter, key| filter.contains(key))
 }
 
 #[library_benchmark(setup = grown_mixed)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn grown_contains_many(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
-    let Case { it, hashes, answers, .. } = &mut *case;
-    it.contains_many(hashes, answers);
-    case
+fn grown_contains_many(case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
+    case.ask_many(|filter, keys, found| filter.contains_many(keys, found))
 }
 
 #[library_benchmark(setup = grown_unknown, config = without_branches())]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
 fn grown_contains_counted(case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
-    case.count(CuckooFilter::contains);
-    case
+    case.count(CuckooFilter::contains)
 }
 
 // Includes the growth.
 #[library_benchmark(setup = grown_coming)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn grown_insert(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
-    for hash in &case.hashes {
-        case.it.insert(hash).expect("it grows");
-    }
-    case
+fn grown_insert(case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
+    case.each(|filter, key| filter.insert(key).expect("it grows"))
 }
 
 #[library_benchmark(setup = grown_present)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn grown_remove(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
-    for (answer, hash) in case.answers.iter_mut().zip(&case.hashes) {
-        *answer = case.it.remove(hash);
-    }
-    case
+fn grown_remove(case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
+    case.ask(|filter, key| filter.remove(key))
 }
 
 #[library_benchmark(setup = concurrent_mixed)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn concurrent_contains(mut case: Box<Case<ConcurrentFilter>>) -> Box<Case<ConcurrentFilter>> {
-    for (answer, hash) in case.answers.iter_mut().zip(&case.hashes) {
-        *answer = case.it.contains(hash);
-    }
-    case
+fn concurrent_contains(case: Box<Case<ConcurrentFilter>>) -> Box<Case<ConcurrentFilter>> {
+    case.ask(|filter, key| filter.contains(key))
 }
 
 #[library_benchmark(setup = concurrent_mixed)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn concurrent_contains_many(mut case: Box<Case<ConcurrentFilter>>) -> Box<Case<ConcurrentFilter>> {
-    let Case { it, hashes, answers, .. } = &mut *case;
-    it.contains_many(hashes, answers);
-    case
+fn concurrent_contains_many(case: Box<Case<ConcurrentFilter>>) -> Box<Case<ConcurrentFilter>> {
+    case.ask_many(|filter, keys, found| filter.contains_many(keys, found))
 }
 
 #[library_benchmark(setup = concurrent_unknown, config = without_branches())]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
 fn concurrent_contains_counted(case: Box<Case<ConcurrentFilter>>) -> Box<Case<ConcurrentFilter>> {
-    case.count(ConcurrentFilter::contains);
-    case
-}
-
-fn get_each(case: &mut Case<Maplet>) {
-    for (answer, hash) in case.answers.iter_mut().zip(&case.hashes) {
-        *answer = case.it.get(hash).any(|value| value > 0);
-    }
+    case.count(ConcurrentFilter::contains)
 }
 
 #[library_benchmark(setup = maplet_absent)]
 #[bench::run(RUN)]
 #[bench::location(LOCATION)]
-fn maplet_get_absent(mut case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
-    get_each(&mut case);
-    case
+fn maplet_get_absent(case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
+    case.ask(|maplet, key| maplet.get(key).any(|value| value > 0))
 }
 
 #[library_benchmark(setup = maplet_present)]
 #[bench::run(RUN)]
 #[bench::location(LOCATION)]
-fn maplet_get_present(mut case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
-    get_each(&mut case);
-    case
+fn maplet_get_present(case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
+    case.ask(|maplet, key| maplet.get(key).any(|value| value > 0))
 }
 
-#[library_benchmark(setup = maplet_absent)]
+#[library_benchmark(setup = maplet_with_values)]
 #[bench::run(RUN)]
 #[bench::location(LOCATION)]
-fn maplet_get_many(mut case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
-    let Case { it, hashes, values, .. } = &mut *case;
-    it.get_many(hashes, values);
-    case
+fn maplet_get_many(case: Box<Case<WithValues>>) -> Box<Case<WithValues>> {
+    case.ask_many(|(maplet, values), keys, _| maplet.get_many(keys, values))
 }
 
 #[library_benchmark(setup = maplet_present)]
 #[bench::run(RUN)]
 #[bench::location(LOCATION)]
-fn maplet_replace(mut case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
-    for (number, hash) in (0..).zip(&case.hashes) {
-        assert_eq!(case.it.replace(hash, number % 16, 16), Ok(true));
-    }
-    case
+fn maplet_replace(case: Box<Case<Maplet>>) -> Box<Case<Maplet>> {
+    let mut number = 0;
+    case.each(|maplet, key| {
+        assert_eq!(maplet.replace(key, number % 16, 16), Ok(true));
+        number += 1;
+    })
 }
 
 #[library_benchmark]
 #[bench::again(counting())]
-fn counting_insert(mut case: Box<Case<CountingFilter>>) -> Box<Case<CountingFilter>> {
-    for hash in &case.hashes {
-        case.it.insert(hash).expect("every key is in");
-    }
-    case
+fn counting_insert(case: Box<Case<CountingFilter>>) -> Box<Case<CountingFilter>> {
+    case.each(|filter, key| {
+        filter.insert(key).expect("every key is in");
+    })
 }
 
 library_benchmark_group!(

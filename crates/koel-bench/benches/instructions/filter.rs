@@ -23,23 +23,8 @@ use std::hint::black_box;
 
 use gungraun::{library_benchmark, library_benchmark_group, main};
 use koel::{CuckooFilter, FilterView, KeyHash, KeyHasher, Prefer};
-use shared::{ABSENT, CAPACITY, KEYS, PRESENT, config, unknown, without_branches};
+use shared::{ABSENT, CAPACITY, Case, KEYS, PRESENT, config, keys, unknown, without_branches};
 use testkit::keys::hashes;
-
-/// A filter, and the keys to look up.
-struct Case {
-    filter: CuckooFilter,
-    hashes: Vec<KeyHash>,
-    answers: Vec<bool>,
-}
-
-impl Case {
-    fn new(filter: CuckooFilter, hashes: Vec<u64>) -> Box<Self> {
-        let hashes: Vec<_> = hashes.into_iter().map(KeyHash::new).collect();
-        let answers = vec![false; hashes.len()];
-        Box::new(Self { filter, hashes, answers })
-    }
-}
 
 // ---- setups
 
@@ -54,61 +39,60 @@ fn empty(prefer: Prefer) -> CuckooFilter {
     filter
 }
 
-/// As many hashes as fill this percentage of the slots of `filter`, which is empty.
-fn hashes_to(filter: &CuckooFilter, per_cent: u64) -> Vec<u64> {
-    hashes(PRESENT, filter.slots() * per_cent / 100).collect()
+/// As many keys as fill this percentage of the slots of `filter`, which is empty.
+fn keys_to(filter: &CuckooFilter, per_cent: u64) -> Vec<KeyHash> {
+    keys(PRESENT, filter.slots() * per_cent / 100)
 }
 
-/// A filter with this percentage of its slots in use, and the hashes in it.
-fn filled(prefer: Prefer, per_cent: u64) -> (CuckooFilter, Vec<u64>) {
+/// A filter with this percentage of its slots in use, and the keys in it.
+fn filled(prefer: Prefer, per_cent: u64) -> (CuckooFilter, Vec<KeyHash>) {
     let mut filter = empty(prefer);
-    let hashes = hashes_to(&filter, per_cent);
-    let keys: Vec<_> = hashes.iter().copied().map(KeyHash::new).collect();
+    let keys = keys_to(&filter, per_cent);
     filter.insert_many(&keys).expect("room below the design load");
-    (filter, hashes)
+    (filter, keys)
 }
 
 /// Present keys of a filter at 95 %.
-fn present(prefer: Prefer) -> Box<Case> {
-    let (filter, mut hashes) = filled(prefer, 95);
-    hashes.truncate(KEYS);
-    Case::new(filter, hashes)
+fn present(prefer: Prefer) -> Box<Filled> {
+    let (filter, mut keys) = filled(prefer, 95);
+    keys.truncate(KEYS);
+    Case::new(filter, keys)
 }
 
 /// Absent keys.
-fn absent(prefer: Prefer) -> Box<Case> {
-    Case::new(filled(prefer, 95).0, hashes(ABSENT, KEYS as u64).collect())
+fn absent(prefer: Prefer) -> Box<Filled> {
+    Case::new(filled(prefer, 95).0, keys(ABSENT, KEYS as u64))
 }
 
 /// Keys for a filter at 95 %; every second key is present.
-fn mixed(prefer: Prefer) -> Box<Case> {
+fn mixed(prefer: Prefer) -> Box<Filled> {
     let (filter, present) = filled(prefer, 95);
-    let pairs = present.into_iter().zip(hashes(ABSENT, KEYS as u64 / 2));
+    let pairs = present.into_iter().zip(keys(ABSENT, KEYS as u64 / 2));
     Case::new(filter, pairs.flat_map(|(present, absent)| [present, absent]).collect())
 }
 
 /// Present and absent keys in random order, for a filter at 95 %.
-fn some_present(prefer: Prefer) -> Box<Case> {
-    Case::new(filled(prefer, 95).0, unknown())
+fn some_present(prefer: Prefer) -> Box<Filled> {
+    Case::new(filled(prefer, 95).0, unknown().into_iter().map(KeyHash::new).collect())
 }
 
 /// Keys for a filter at 50 %.
-fn coming(prefer: Prefer) -> Box<Case> {
-    Case::new(filled(prefer, 50).0, hashes(ABSENT, KEYS as u64).collect())
+fn coming(prefer: Prefer) -> Box<Filled> {
+    Case::new(filled(prefer, 50).0, keys(ABSENT, KEYS as u64))
 }
 
 /// The keys that take a filter from 93 % to 95 %.
-fn last(prefer: Prefer) -> Box<Case> {
+fn last(prefer: Prefer) -> Box<Filled> {
     let (filter, before) = filled(prefer, 93);
-    let hashes = hashes_to(&filter, 95).split_off(before.len());
-    Case::new(filter, hashes)
+    let last = keys_to(&filter, 95).split_off(before.len());
+    Case::new(filter, last)
 }
 
 /// The keys that take an empty filter to 95 %.
-fn all(prefer: Prefer) -> Box<Case> {
+fn all(prefer: Prefer) -> Box<Filled> {
     let filter = empty(prefer);
-    let hashes = hashes_to(&filter, 95);
-    Case::new(filter, hashes)
+    let all = keys_to(&filter, 95);
+    Case::new(filter, all)
 }
 
 /// Names of 13 to 16 bytes.
@@ -125,114 +109,83 @@ fn image() -> Box<[u8]> {
 
 // ---- benches
 
-fn ask(case: &mut Case) {
-    for (answer, hash) in case.answers.iter_mut().zip(&case.hashes) {
-        *answer = case.filter.contains(hash);
-    }
-}
-
-fn add(case: &mut Case) {
-    for hash in &case.hashes {
-        case.filter.insert(hash).expect("room");
-    }
-}
-
-fn add_many(case: &mut Case) {
-    case.filter.insert_many(&case.hashes).expect("room");
-}
+type Filled = Case<CuckooFilter>;
 
 #[library_benchmark(setup = present)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn contains_hit(mut case: Box<Case>) -> Box<Case> {
-    ask(&mut case);
-    case
+fn contains_hit(case: Box<Filled>) -> Box<Filled> {
+    case.ask(|filter, key| filter.contains(key))
 }
 
 #[library_benchmark(setup = absent)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn contains_miss(mut case: Box<Case>) -> Box<Case> {
-    ask(&mut case);
-    case
+fn contains_miss(case: Box<Filled>) -> Box<Filled> {
+    case.ask(|filter, key| filter.contains(key))
 }
 
 #[library_benchmark(setup = mixed)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn contains_many(mut case: Box<Case>) -> Box<Case> {
-    let Case { filter, hashes, answers } = &mut *case;
-    filter.contains_many(hashes, answers);
-    case
+fn contains_many(case: Box<Filled>) -> Box<Filled> {
+    case.ask_many(|filter, keys, found| filter.contains_many(keys, found))
 }
 
 #[library_benchmark(setup = some_present, config = without_branches())]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn contains_unknown(mut case: Box<Case>) -> Box<Case> {
-    ask(&mut case);
-    case
+fn contains_unknown(case: Box<Filled>) -> Box<Filled> {
+    case.ask(|filter, key| filter.contains(key))
 }
 
-// Counts the answers instead of storing them, which the compiler is more likely to turn into
-// branches.
 #[library_benchmark(setup = some_present, config = without_branches())]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn contains_counted(case: Box<Case>) -> Box<Case> {
-    black_box(case.hashes.iter().filter(|hash| case.filter.contains(*hash)).count());
-    case
+fn contains_counted(case: Box<Filled>) -> Box<Filled> {
+    case.count(CuckooFilter::contains)
 }
 
 #[library_benchmark(setup = coming)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn insert_half_full(mut case: Box<Case>) -> Box<Case> {
-    add(&mut case);
-    case
+fn insert_half_full(case: Box<Filled>) -> Box<Filled> {
+    case.each(|filter, key| filter.insert(key).expect("room"))
 }
 
 #[library_benchmark(setup = last)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn insert_nearly_full(mut case: Box<Case>) -> Box<Case> {
-    add(&mut case);
-    case
+fn insert_nearly_full(case: Box<Filled>) -> Box<Filled> {
+    case.each(|filter, key| filter.insert(key).expect("room"))
 }
 
 #[library_benchmark(setup = coming)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn insert_many(mut case: Box<Case>) -> Box<Case> {
-    add_many(&mut case);
-    case
+fn insert_many(case: Box<Filled>) -> Box<Filled> {
+    case.ask_many(|filter, keys, _| filter.insert_many(keys).expect("room"))
 }
 
 #[library_benchmark(setup = all)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn fill_many(mut case: Box<Case>) -> Box<Case> {
-    add_many(&mut case);
-    case
+fn fill_many(case: Box<Filled>) -> Box<Filled> {
+    case.ask_many(|filter, keys, _| filter.insert_many(keys).expect("room"))
 }
 
 #[library_benchmark(setup = present)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn remove(mut case: Box<Case>) -> Box<Case> {
-    for (answer, hash) in case.answers.iter_mut().zip(&case.hashes) {
-        *answer = case.filter.remove(hash);
-    }
-    case
+fn remove(case: Box<Filled>) -> Box<Filled> {
+    case.ask(|filter, key| filter.remove(key))
 }
 
 #[library_benchmark(setup = present)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn remove_many(mut case: Box<Case>) -> Box<Case> {
-    let Case { filter, hashes, answers } = &mut *case;
-    filter.remove_many(hashes, answers);
-    case
+fn remove_many(case: Box<Filled>) -> Box<Filled> {
+    case.ask_many(|filter, keys, removed| filter.remove_many(keys, removed))
 }
 
 #[library_benchmark]

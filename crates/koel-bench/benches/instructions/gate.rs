@@ -158,40 +158,22 @@ impl fmt::Display for Counts {
     }
 }
 
-/// How a count compares with the recorded one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
-    Within,
-    Above,
-    Below,
-    NotRecorded,
-    NotMeasured,
-}
+// How a count compares with the recorded one.
+const ABOVE: &str = "ABOVE";
+const BELOW: &str = "below";
+const NOT_RECORDED: &str = "NOT RECORDED";
+const NOT_MEASURED: &str = "NOT MEASURED";
 
-impl Change {
-    fn of(recorded: Option<u64>, measured: Option<u64>) -> Self {
-        let (recorded, measured) = match (recorded, measured) {
-            (None, _) => return Self::NotRecorded,
-            (_, None) => return Self::NotMeasured,
-            (Some(recorded), Some(measured)) => (u128::from(recorded), u128::from(measured)),
-        };
-        if measured * 100 > recorded * u128::from(100 + TOLERANCE) {
-            Self::Above
-        } else if measured * 100 < recorded * u128::from(100 - TOLERANCE) {
-            Self::Below
-        } else {
-            Self::Within
-        }
-    }
-
-    fn words(self) -> &'static str {
-        match self {
-            Self::Within => "",
-            Self::Above => "  ABOVE",
-            Self::Below => "  below",
-            Self::NotRecorded => "  NOT RECORDED",
-            Self::NotMeasured => "  NOT MEASURED",
-        }
+/// One of the words above, or none if the count is within the tolerance.
+fn change(recorded: Option<u64>, measured: Option<u64>) -> &'static str {
+    let Some(recorded) = recorded.map(u128::from) else { return NOT_RECORDED };
+    let Some(measured) = measured.map(u128::from) else { return NOT_MEASURED };
+    if measured * 100 > recorded * u128::from(100 + TOLERANCE) {
+        ABOVE
+    } else if measured * 100 < recorded * u128::from(100 - TOLERANCE) {
+        BELOW
+    } else {
+        ""
     }
 }
 
@@ -199,39 +181,35 @@ impl Change {
 fn compare(recorded: &Counts, measured: &Counts) -> (String, Result<String, Failure>) {
     let names: BTreeSet<_> = recorded.of.keys().chain(measured.of.keys()).collect();
     let mut table = format!("{:<34} {:>10} {:>10} {:>8}\n", "", "recorded", "measured", "change");
-    let mut changes = Vec::new();
+    let mut changed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for name in names {
         let (before, now) = (recorded.of.get(name).copied(), measured.of.get(name).copied());
-        let change = Change::of(before, now);
         let [old, new] = [before, now].map(|count| count.map_or("-".into(), |c| c.to_string()));
-        let (moved, words) = (per_cent(before, now), change.words());
-        table += &format!("{name:<34} {old:>10} {new:>10} {moved:>8}{words}\n");
-        changes.push((name, change));
+        let ratio = before.zip(now).map(|(before, now)| now as f64 / before as f64);
+        let moved = ratio.map_or("-".into(), |ratio| format!("{:+.1} %", (ratio - 1.0) * 100.0));
+        let change = change(before, now);
+        let line = format!("{name:<34} {old:>10} {new:>10} {moved:>8}  {change}");
+        table += &format!("{}\n", line.trim_end());
+        changed.entry(change).or_default().push(name);
     }
-    (table, verdict(&changes, &recorded.compiler, &measured.compiler))
+    (table, verdict(&changed, &recorded.compiler, &measured.compiler))
 }
 
-fn per_cent(before: Option<u64>, now: Option<u64>) -> String {
-    let ratio = before.zip(now).map(|(before, now)| now as f64 / before as f64);
-    ratio.map_or("-".into(), |ratio| format!("{:+.1} %", (ratio - 1.0) * 100.0))
-}
-
-fn verdict(changes: &[(&String, Change)], before: &str, now: &str) -> Result<String, Failure> {
-    let names = |of: Change| {
-        let names = changes.iter().filter(|(_, change)| *change == of).map(|(name, _)| *name);
-        names.cloned().collect::<Vec<_>>().join(", ")
-    };
+fn verdict(
+    changed: &BTreeMap<&str, Vec<&str>>,
+    before: &str,
+    now: &str,
+) -> Result<String, Failure> {
+    let names = |change: &str| changed.get(change).map(|names| names.join(", "));
     let mut wrong = Vec::new();
-    for (change, what) in [
-        (Change::NotRecorded, "Measured but not recorded"),
-        (Change::NotMeasured, "Recorded but not measured"),
-    ] {
-        if !names(change).is_empty() {
-            wrong.push(format!("{what}: {}. If that is intended, run `{ACCEPT}`.", names(change)));
+    for (change, what) in
+        [(NOT_RECORDED, "Measured but not recorded"), (NOT_MEASURED, "Recorded but not measured")]
+    {
+        if let Some(names) = names(change) {
+            wrong.push(format!("{what}: {names}. If that is intended, run `{ACCEPT}`."));
         }
     }
-    let above = names(Change::Above);
-    if !above.is_empty() {
+    if let Some(above) = names(ABOVE) {
         wrong.push(format!(
             "More than {TOLERANCE} % above the recorded counts: {above}. `callgrind_annotate` on the files in target/gungraun shows where the \
              instructions are. If the change is worth it, run `{ACCEPT}` and commit the file."
@@ -244,13 +222,12 @@ fn verdict(changes: &[(&String, Change)], before: &str, now: &str) -> Result<Str
             ));
         }
     }
-    let below = names(Change::Below);
-    match (wrong.is_empty(), below.is_empty()) {
-        (false, _) => Err(wrong.join("\n").into()),
-        (true, false) => Ok(format!(
+    match names(BELOW) {
+        _ if !wrong.is_empty() => Err(wrong.join("\n").into()),
+        Some(below) => Ok(format!(
             "More than {TOLERANCE} % below the recorded counts: {below}. Run `{ACCEPT}` to record them, so that they stay there."
         )),
-        (true, true) => Ok(format!("All counts are within {TOLERANCE} % of the recorded ones.")),
+        None => Ok(format!("All counts are within {TOLERANCE} % of the recorded ones.")),
     }
 }
 

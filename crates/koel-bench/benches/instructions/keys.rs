@@ -3,13 +3,14 @@
 
 #![expect(missing_docs, reason = "the macros of the harness make public items")]
 
+#[expect(dead_code, reason = "keys are not hashed here before they are counted")]
 mod shared;
 
 use std::hint::black_box;
 
 use gungraun::{library_benchmark, library_benchmark_group, main};
 use koel::{ConcurrentFilter, CuckooFilter, KeyHash, Merge, Prefer};
-use shared::{ABSENT, CAPACITY, KEYS, PRESENT, config, unknown, without_branches};
+use shared::{ABSENT, CAPACITY, KEYS, PRESENT, config, keys, unknown, without_branches};
 use testkit::keys::hashes;
 
 /// Keys of one type.
@@ -22,10 +23,6 @@ enum Keys {
 
 fn names(hashes: Vec<u64>) -> Keys {
     Keys::Names(hashes.into_iter().map(|hash| format!("{hash:016x}")).collect())
-}
-
-fn numbers(hashes: Vec<u64>) -> Keys {
-    Keys::Numbers(hashes)
 }
 
 /// Evaluates an expression for keys of either type.
@@ -86,8 +83,7 @@ fn pair(prefer: Prefer) -> Box<Pair> {
         filter
     };
     let half = CAPACITY / 2;
-    let first: Vec<_> = hashes(PRESENT, half).map(KeyHash::new).collect();
-    let second: Vec<_> = hashes(ABSENT, half / 2).map(KeyHash::new).collect();
+    let (first, second) = (keys(PRESENT, half), keys(ABSENT, half / 2));
     let (one, other) = (of(&first), of(&[&first[..first.len() / 2], &second].concat()));
     let hashes = unknown().into_iter().map(KeyHash::new).collect();
     Box::new(Pair { one, other, hashes, counts: vec![0; KEYS] })
@@ -97,7 +93,7 @@ fn pair(prefer: Prefer) -> Box<Pair> {
 
 #[library_benchmark(setup = plain, config = without_branches())]
 #[bench::name(names)]
-#[bench::number(numbers)]
+#[bench::number(Keys::Numbers)]
 fn contains_key(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
     let Case { filter, keys, answers } = &mut *case;
     for_keys!(keys, keys => {
@@ -110,7 +106,7 @@ fn contains_key(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
 
 #[library_benchmark(setup = plain)]
 #[bench::name(names)]
-#[bench::number(numbers)]
+#[bench::number(Keys::Numbers)]
 fn contains_key_many(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter>> {
     let Case { filter, keys, answers } = &mut *case;
     for_keys!(keys, keys => filter.contains_many(keys, answers));
@@ -119,7 +115,7 @@ fn contains_key_many(mut case: Box<Case<CuckooFilter>>) -> Box<Case<CuckooFilter
 
 #[library_benchmark(setup = concurrent, config = without_branches())]
 #[bench::name(names)]
-#[bench::number(numbers)]
+#[bench::number(Keys::Numbers)]
 fn concurrent_contains_key(mut case: Box<Case<ConcurrentFilter>>) -> Box<Case<ConcurrentFilter>> {
     let Case { filter, keys, answers } = &mut *case;
     for_keys!(keys, keys => {
@@ -132,7 +128,7 @@ fn concurrent_contains_key(mut case: Box<Case<ConcurrentFilter>>) -> Box<Case<Co
 
 #[library_benchmark(setup = concurrent)]
 #[bench::name(names)]
-#[bench::number(numbers)]
+#[bench::number(Keys::Numbers)]
 fn concurrent_contains_key_many(
     mut case: Box<Case<ConcurrentFilter>>,
 ) -> Box<Case<ConcurrentFilter>> {
