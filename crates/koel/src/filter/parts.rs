@@ -1,9 +1,9 @@
-//! Addresses divided by the segment of a table that they belong to, for bulk builds.
+//! The addresses of many keys by the segment of a table that they belong to, for bulk builds and
+//! pieces.
 //!
-//! All addresses are in one buffer, with room for the share of each segment and four standard
-//! deviations more. One buffer is large enough for huge pages, and much of the time of a bulk build
-//! goes to touching memory for the first time. If keys repeat, a segment may get any number more:
-//! those go to a list of the segment.
+//! All addresses are in one buffer, sorted by segment within each block of keys
+//! ([`Division`]). One buffer is large enough for huge pages, and much of the time of a bulk build
+//! goes to touching memory for the first time.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -11,95 +11,73 @@ use core::ops::Range;
 use crate::CuckooFilter;
 use crate::mem::buffer::Buffer;
 use crate::mem::prefetch::prefetch_many;
-use crate::mem::vector::{BLOCK, InstructionSet};
+use crate::mem::vector::BLOCK;
 use crate::state::insert::COPIES;
+use crate::state::segments::{Division, PART};
 use crate::table::blocks::Hashes;
 
-/// The addresses of some keys by segment, without the bits that name the segment. Each segment has
-/// them in the order of the keys.
+/// The addresses of some keys by segment. Each segment has them in the order of the keys.
 pub(super) struct Parts {
-    /// Room for `room` addresses of each segment.
-    bytes: Buffer,
-    room: usize,
-    segments: Vec<Segment>,
-}
-
-#[derive(Clone, Default)]
-struct Segment {
-    /// Addresses in the buffer.
-    len: usize,
-    /// Addresses for which the buffer has no room.
-    beyond: Vec<u64>,
+    segment_bits: u32,
+    addresses: Buffer,
+    /// Addresses of a block, but for the last one.
+    block: usize,
+    /// Where the addresses of each segment end in each block.
+    ends: Vec<u32>,
 }
 
 impl Parts {
     /// Divides the addresses of `keys` among `1 << segment_bits` segments; `None` if there is no
     /// memory for them.
     pub(super) fn of(hashes: impl Hashes, keys: Range<usize>, segment_bits: u32) -> Option<Self> {
-        let set = InstructionSet::best();
-        let mut parts = Self::new(1 << segment_bits, keys.len())?;
-        let mut column = [0; BLOCK];
-        for start in keys.clone().step_by(BLOCK) {
-            let block = start..keys.end.min(start + BLOCK);
-            let column = &mut column[..block.len()];
-            set.run(
-                #[inline(always)]
-                || hashes.write(block, column),
-            );
-            parts.add(column, segment_bits)?;
+        // Several keys for each segment, so that their ends take little memory.
+        let block = PART.max(64 << segment_bits.min(24));
+        let mut addresses = Buffer::zeroed(keys.len().checked_mul(size_of::<u64>())?, false)?;
+        let mut division = Division::new(keys.len().min(block), segment_bits)?;
+        let mut ends = Vec::new();
+        ends.try_reserve_exact(keys.len().div_ceil(block) << segment_bits).ok()?;
+        let stored = addresses.as_mut().as_chunks_mut().0;
+        for (start, stored) in keys.clone().step_by(block).zip(stored.chunks_mut(block)) {
+            division.divide(hashes, start..start + stored.len(), |place, _, address| {
+                stored[place] = address.to_le_bytes();
+            });
+            ends.extend_from_slice(&division.ends);
         }
-        Some(parts)
+        Some(Self { segment_bits, addresses, block, ends })
     }
 
-    fn new(segments: usize, keys: usize) -> Option<Self> {
-        let share = keys / segments;
-        let room = share + 4 * share.isqrt() + BLOCK;
-        let bytes = segments.checked_mul(room)?.checked_mul(size_of::<u64>())?;
-        let mut empty = Vec::new();
-        empty.try_reserve_exact(segments).ok()?;
-        empty.resize(segments, Segment::default());
-        Some(Self { bytes: Buffer::zeroed(bytes, false)?, room, segments: empty })
+    /// The addresses of a segment, as bytes, from block to block.
+    pub(super) fn of_segment(&self, segment: usize) -> impl Iterator<Item = &[[u8; 8]]> {
+        let blocks = self.addresses.as_ref().as_chunks().0.chunks(self.block);
+        blocks.zip(self.ends.chunks_exact(1 << self.segment_bits)).map(move |(block, ends)| {
+            let start = segment.checked_sub(1).map_or(0, |before| ends[before]);
+            &block[start as usize..ends[segment] as usize]
+        })
     }
 
-    fn add(&mut self, addresses: &[u64], segment_bits: u32) -> Option<()> {
-        let stored = self.bytes.as_mut().as_chunks_mut().0;
-        for &address in addresses {
-            let index = address >> (u64::BITS - segment_bits);
-            let index = usize::try_from(index).expect("fewer segments than bytes");
-            let rest = address << segment_bits;
-            let segment = &mut self.segments[index];
-            if segment.len < self.room {
-                stored[index * self.room + segment.len] = rest.to_le_bytes();
-                segment.len += 1;
-            } else {
-                segment.beyond.try_reserve(1).ok()?;
-                segment.beyond.push(rest);
-            }
-        }
-        Some(())
-    }
-
-    /// Inserts the addresses of a segment into a filter of one segment; `None` if they do not fit.
+    /// Inserts the addresses of a segment into a filter of one segment, without the bits that name
+    /// the segment; `None` if they do not fit.
     pub(super) fn insert_into(&self, filter: &mut CuckooFilter, segment: usize) -> Option<()> {
-        let Segment { len, beyond } = &self.segments[segment];
-        let stored = &self.bytes.as_ref().as_chunks().0[segment * self.room..][..*len];
-        filter.body.insert_each::<COPIES>(stored, &mut []).ok()?;
-        filter.body.insert_each::<COPIES>(&**beyond, &mut []).ok()
+        let mut runs = self.of_segment(segment).map(|stored| Rest(stored, self.segment_bits));
+        runs.try_for_each(|run| filter.body.insert_each::<COPIES>(run, &mut [])).ok()
     }
 }
 
-/// Addresses as bytes.
-impl Hashes for &[[u8; 8]] {
+/// Addresses as bytes, without their top bits.
+#[derive(Clone, Copy)]
+struct Rest<'a>(&'a [[u8; 8]], u32);
+
+impl Hashes for Rest<'_> {
     #[inline(always)]
     fn len(&self) -> usize {
-        (**self).len()
+        self.0.len()
     }
 
     #[inline(always)]
     fn write(&self, range: Range<usize>, addresses: &mut [u64]) {
-        prefetch_many(self, range.end, BLOCK);
-        for (address, bytes) in addresses.iter_mut().zip(&self[range]) {
-            *address = u64::from_le_bytes(*bytes);
+        prefetch_many(self.0, range.end, BLOCK);
+        for (address, bytes) in addresses.iter_mut().zip(&self.0[range]) {
+            *address = u64::from_le_bytes(*bytes) << self.1;
         }
     }
 }

@@ -46,7 +46,7 @@ mod patch;
 pub(crate) mod record;
 mod relate;
 mod room;
-mod segments;
+pub(crate) mod segments;
 mod stamps;
 pub(crate) mod store;
 mod sweep;

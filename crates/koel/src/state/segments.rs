@@ -1,7 +1,11 @@
-//! Distinct keys for a table of several segments, one segment after the other.
+//! Keys divided by the segment of the table that they belong to, and one segment filled after the
+//! other.
 //!
-//! Both buckets of a key are in one segment. Some hundred thousand keys at a time are divided among
-//! the segments, and each segment gets its keys while the cache holds it.
+//! Both buckets of a key are in one segment, which the top bits of its address name. A [`Division`]
+//! sorts a block of keys by these bits: it counts the keys of each segment, then puts each key in
+//! its place, so that every segment has its keys in order. Bulk builds and pieces divide all their
+//! keys (filter/parts.rs). Here, each segment of a table gets those of a block while the cache
+//! holds it.
 //!
 //! The bytes are those of single inserts: keys of different segments never meet, and each segment
 //! gets its keys in order. That is so as long as no rule looks at the table as a whole. So this is
@@ -13,8 +17,9 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use bytemuck::allocation::try_zeroed_vec;
+
 use super::{Body, changing};
-use crate::error::FullError;
 use crate::mem::buffer::Buffer;
 use crate::mem::vector::{BLOCK, InstructionSet};
 use crate::state::counters::{Counters, ReadCounters};
@@ -22,18 +27,62 @@ use crate::state::insert::UNIQUE;
 use crate::table::blocks::Hashes;
 
 /// Keys that are divided at once: several for each cache line of some segments.
-const PART: usize = if cfg!(test) { 1 << 9 } else { 1 << 18 };
+pub(crate) const PART: usize = if cfg!(test) { 1 << 9 } else { 1 << 18 };
 /// With fewer keys for each segment, most of its cache lines would be loaded for one key.
 const FEW: usize = if cfg!(test) { 8 } else { 1 << 12 };
 
-/// Some keys, divided among the segments.
-struct Part {
+/// Divides a block of keys among segments.
+pub(crate) struct Division {
+    segment_bits: u32,
+    /// The addresses in the order of the keys.
     addresses: Vec<u64>,
-    /// The addresses by segment, and the number that each key has in the part.
-    sorted: Vec<u64>,
-    numbers: Vec<u32>,
     /// Where the keys of each segment end.
-    ends: Vec<u32>,
+    pub(crate) ends: Vec<u32>,
+}
+
+impl Division {
+    /// Room for blocks of so many keys; `None` if there is no memory for it.
+    pub(crate) fn new(keys: usize, segment_bits: u32) -> Option<Self> {
+        let segments = 1_usize.checked_shl(segment_bits)?;
+        let (addresses, ends) = (try_zeroed_vec(keys).ok()?, try_zeroed_vec(segments).ok()?);
+        Some(Self { segment_bits, addresses, ends })
+    }
+
+    /// Calls `put` with the place that each of these keys gets among them, its number among them,
+    /// and its address.
+    pub(crate) fn divide(
+        &mut self,
+        hashes: impl Hashes,
+        keys: Range<usize>,
+        mut put: impl FnMut(usize, u32, u64),
+    ) {
+        let Self { segment_bits, addresses, ends } = self;
+        let addresses = &mut addresses[..keys.len()];
+        let set = InstructionSet::best();
+        for (start, column) in keys.step_by(BLOCK).zip(addresses.chunks_mut(BLOCK)) {
+            set.run(
+                #[inline(always)]
+                || hashes.write(start..start + column.len(), column),
+            );
+        }
+        // One segment has no bits.
+        let rest = u64::BITS - 1 - *segment_bits;
+        let segment = |address: u64| (address >> 1 >> rest) as usize;
+        ends.fill(0);
+        for &address in &*addresses {
+            ends[segment(address)] += 1;
+        }
+        let mut sum = 0;
+        for end in &mut *ends {
+            sum += core::mem::replace(end, sum);
+        }
+        // Each is now where its segment starts, and moves to where it ends.
+        for (number, &address) in (0..).zip(&*addresses) {
+            let end = &mut ends[segment(address)];
+            put(*end as usize, number, address);
+            *end += 1;
+        }
+    }
 }
 
 impl Body<Buffer, Counters> {
@@ -42,18 +91,43 @@ impl Body<Buffer, Counters> {
     ///
     /// If a segment has no room, some keys beyond that number are in, and noted.
     pub(super) fn insert_by_segment(&mut self, hashes: impl Hashes, added: &mut [bool]) -> usize {
-        let Some(segment_bits) = self.divisible(hashes.len()) else { return 0 };
-        let Some(mut part) = Part::new(hashes.len().min(PART), segment_bits) else { return 0 };
         let mut done = 0;
-        while hashes.len() - done >= FEW << segment_bits {
-            let keys = done..hashes.len().min(done + PART);
-            part.divide(hashes, keys.clone(), segment_bits);
-            if self.insert_part(&part, &mut added[keys.clone()]).is_err() {
-                break;
-            }
-            done = keys.end;
-        }
+        // Without room or memory, the other keys are inserted in their order.
+        let _ = self.insert_blocks(hashes, added, &mut done);
         done
+    }
+
+    /// Adds a block of keys after the other, as long as there is room and memory.
+    fn insert_blocks(
+        &mut self,
+        hashes: impl Hashes,
+        added: &mut [bool],
+        done: &mut usize,
+    ) -> Option<()> {
+        let (len, segment_bits) = (hashes.len(), self.divisible(hashes.len())?);
+        let mut division = Division::new(len.min(PART), segment_bits)?;
+        let mut sorted: Vec<u64> = try_zeroed_vec(len.min(PART)).ok()?;
+        let mut numbers: Vec<u32> = try_zeroed_vec(len.min(PART)).ok()?;
+        while len - *done >= FEW << segment_bits {
+            let keys = *done..len.min(*done + PART);
+            division.divide(hashes, keys.clone(), |place, number, address| {
+                (sorted[place], numbers[place]) = (address, number);
+            });
+            let (mut start, added) = (0, &mut added[keys.clone()]);
+            for &end in &division.ends {
+                let run = start..end as usize;
+                start = run.end;
+                let (addresses, numbers) = (&sorted[run.clone()], &numbers[run]);
+                let note = |keys: Range<usize>, is_new| {
+                    for &number in &numbers[keys] {
+                        added[number as usize] |= is_new;
+                    }
+                };
+                changing!(self, writer => writer.insert_each::<UNIQUE>(addresses, 0, note)).ok()?;
+            }
+            *done = keys.end;
+        }
+        Some(())
     }
 
     /// The number of bits that name a segment, if so many new keys may come segment by segment.
@@ -65,71 +139,6 @@ impl Body<Buffer, Counters> {
         let is_large = segment_bits > 0 && segment_bits < 16 && FEW << segment_bits <= PART;
         (is_large && has_room && !has_copies).then_some(segment_bits)
     }
-
-    fn insert_part(&mut self, part: &Part, added: &mut [bool]) -> Result<(), FullError> {
-        let mut start = 0;
-        for &end in &part.ends {
-            let keys = start..end as usize;
-            start = keys.end;
-            let (addresses, numbers) = (&part.sorted[keys.clone()], &part.numbers[keys]);
-            let note = |keys: Range<usize>, is_new| {
-                for &number in &numbers[keys] {
-                    added[number as usize] |= is_new;
-                }
-            };
-            changing!(self, writer => writer.insert_each::<UNIQUE>(addresses, 0, note))?;
-        }
-        Ok(())
-    }
-}
-
-impl Part {
-    /// Room for so many keys; `None` if there is no memory for it.
-    fn new(keys: usize, segment_bits: u32) -> Option<Self> {
-        Some(Self {
-            addresses: zeros(keys)?,
-            sorted: zeros(keys)?,
-            numbers: zeros(keys)?,
-            ends: zeros(1 << segment_bits)?,
-        })
-    }
-
-    /// Divides keys among the segments, each in order.
-    fn divide(&mut self, hashes: impl Hashes, keys: Range<usize>, segment_bits: u32) {
-        let set = InstructionSet::best();
-        let addresses = &mut self.addresses[..keys.len()];
-        for (start, column) in keys.step_by(BLOCK).zip(addresses.chunks_mut(BLOCK)) {
-            set.run(
-                #[inline(always)]
-                || hashes.write(start..start + column.len(), column),
-            );
-        }
-        #[expect(clippy::cast_possible_truncation, reason = "there are fewer than 65,536 segments")]
-        let segment = |address: u64| (address >> (u64::BITS - segment_bits)) as usize;
-        self.ends.fill(0);
-        for &address in &*addresses {
-            self.ends[segment(address)] += 1;
-        }
-        let mut sum = 0;
-        for end in &mut self.ends {
-            sum += core::mem::replace(end, sum);
-        }
-        // Each is now where its segment starts, and moves to where it ends.
-        for (number, &address) in (0..).zip(&*addresses) {
-            let end = &mut self.ends[segment(address)];
-            let at = *end as usize;
-            (self.sorted[at], self.numbers[at]) = (address, number);
-            *end += 1;
-        }
-    }
-}
-
-/// `None` if there is no memory for them.
-fn zeros<T: Copy + Default>(len: usize) -> Option<Vec<T>> {
-    let mut zeros = Vec::new();
-    zeros.try_reserve_exact(len).ok()?;
-    zeros.resize(len, T::default());
-    Some(zeros)
 }
 
 #[cfg(test)]

@@ -8,9 +8,11 @@
 
 use alloc::vec::Vec;
 
+use bytemuck::allocation::try_zeroed_vec;
+
 use super::error::PieceError;
 use super::message::{PART, PIECE, Part, Piece};
-use super::plan::{PiecePlan, filled};
+use super::plan::PiecePlan;
 use crate::error::{FullError, ImageError};
 use crate::filter::bulk::segment_of;
 use crate::image::frame::{Framed, MessageError};
@@ -103,7 +105,7 @@ impl PiecePlan {
         let mut filter = segment_of(self.shape, self.profile).ok_or(FullError::NoMemory)?;
         let addresses = &addresses[..];
         if self.unique {
-            let mut added = filled(addresses.len(), false).ok_or(FullError::NoMemory)?;
+            let mut added = try_zeroed_vec(addresses.len()).map_err(|()| FullError::NoMemory)?;
             filter.body.insert_each::<UNIQUE>(addresses, &mut added)?;
         } else {
             filter.body.insert_each::<COPIES>(addresses, &mut [])?;

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::error::PieceError;
 use super::message::PIECE;
-use super::plan::{PiecePlan, filled};
+use super::plan::PiecePlan;
 use crate::error::{FullError, ImageError};
 use crate::filter::bulk::Segment;
 #[cfg(feature = "std")]
@@ -144,7 +144,9 @@ pub(crate) struct Arrivals<'p> {
 impl<'p> Arrivals<'p> {
     pub(crate) fn new(plan: &'p PiecePlan) -> Result<Self, PieceError> {
         let segments = usize::try_from(plan.segments()).map_err(|_| PieceError::NoMemory)?;
-        let seen = filled(segments, None).ok_or(PieceError::NoMemory)?;
+        let mut seen = Vec::new();
+        seen.try_reserve_exact(segments).map_err(|_| PieceError::NoMemory)?;
+        seen.resize(segments, None);
         Ok(Self { plan, digest: plan.digest(), seen, keys: 0, number: 0 })
     }
 

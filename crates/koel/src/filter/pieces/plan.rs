@@ -1,7 +1,6 @@
 //! The plan: what all machines that build one filter agree on.
 
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -10,8 +9,8 @@ use super::message::{FRAME_BYTES, PART, Part};
 use crate::builder::Builder;
 use crate::error::BuildError;
 use crate::filter::builder::{profile, shape};
+use crate::filter::parts::Parts;
 use crate::image::shape::{Profile, Shape};
-use crate::mem::vector::{BLOCK, InstructionSet};
 use crate::table::blocks::{Hashed, Hashes};
 use crate::{CuckooFilter, Key, KeyHasher};
 
@@ -108,27 +107,19 @@ impl PiecePlan {
     }
 
     fn divide(&self, hashes: impl Hashes) -> Option<Vec<Part>> {
-        let addresses = addresses(hashes)?;
-        let mut counts = filled(usize::try_from(self.segments()).ok()?, 0_usize)?;
-        for &address in &addresses {
-            counts[self.index_at(address)] += 1;
+        let divided = Parts::of(hashes, 0..hashes.len(), self.shape.segment_bits)?;
+        let (digest, mut parts) = (self.digest(), Vec::new());
+        for segment in 0..1_usize << self.shape.segment_bits {
+            let runs = || divided.of_segment(segment);
+            let keys: usize = runs().map(<[_]>::len).sum();
+            if keys > 0 {
+                let mut bytes = PART.with_room(keys * size_of::<u64>())?;
+                runs().for_each(|run| bytes.extend_from_slice(run.as_flattened()));
+                parts.try_reserve(1).ok()?;
+                parts.push(self.sealed(digest, segment as u64, bytes));
+            }
         }
-        let used = counts.iter().filter(|&&count| count > 0).count();
-        let mut parts = Vec::new();
-        parts.try_reserve_exact(used).ok()?;
-        for (segment, count) in (0..).zip(&mut counts).filter(|(_, count)| **count > 0) {
-            let bytes = PART.with_room(*count * size_of::<u64>())?;
-            *count = parts.len();
-            parts.push((segment, bytes));
-        }
-        for address in addresses {
-            let (_, bytes) = &mut parts[counts[self.index_at(address)]];
-            bytes.extend_from_slice(&address.to_le_bytes());
-        }
-        let digest = self.digest();
-        Some(
-            parts.into_iter().map(|(segment, bytes)| self.sealed(digest, segment, bytes)).collect(),
-        )
+        Some(parts)
     }
 
     /// The part with these addresses, which are behind the room for its frame.
@@ -146,10 +137,6 @@ impl PiecePlan {
 
     pub(super) fn segment_at(&self, address: u64) -> u64 {
         address.checked_shr(u64::BITS - self.shape.segment_bits).unwrap_or(0)
-    }
-
-    fn index_at(&self, address: u64) -> usize {
-        usize::try_from(self.segment_at(address)).expect("a table has fewer segments than bytes")
     }
 
     /// Tells plans apart: XXH3-64 of the settings, as docs/FORMAT.md lists them.
@@ -176,28 +163,6 @@ impl PiecePlan {
         ];
         xxh3_64(&settings.concat())
     }
-}
-
-/// All addresses, in the order of the keys; `None` if there is no memory for them.
-fn addresses(hashes: impl Hashes) -> Option<Vec<u64>> {
-    let set = InstructionSet::best();
-    let mut addresses = filled(hashes.len(), 0)?;
-    for (start, column) in (0..hashes.len()).step_by(BLOCK).zip(addresses.chunks_mut(BLOCK)) {
-        let keys: Range<usize> = start..start + column.len();
-        set.run(
-            #[inline(always)]
-            || hashes.write(keys, column),
-        );
-    }
-    Some(addresses)
-}
-
-/// So many copies of a value; `None` if there is no memory for them.
-pub(super) fn filled<T: Clone>(len: usize, value: T) -> Option<Vec<T>> {
-    let mut all = Vec::new();
-    all.try_reserve_exact(len).ok()?;
-    all.resize(len, value);
-    Some(all)
 }
 
 /// Moves the distinct ones of sorted elements to the front. Returns how many there are.
