@@ -9,9 +9,8 @@
 ///
 /// * `$Face`, `$View`: the type, and the alias of its view.
 /// * `$kind`: its name in [`Kind`](crate::image::Kind).
-/// * `$counters`: how counters are made of the bytes that a file has for them.
 macro_rules! face {
-    ($Face:ident, $View:ident, $kind:ident, $counters:expr) => {
+    ($Face:ident, $View:ident, $kind:ident) => {
         /// Lookups, settings, sizes and bytes, of owned values and of views.
         impl<S: $crate::state::store::Store> $Face<S> {
             /// The number of distinct keys it was built for. They always fit, and then the
@@ -24,7 +23,7 @@ macro_rules! face {
             /// The number of buckets. A bucket has four slots.
             #[must_use]
             pub fn buckets(&self) -> u64 {
-                self.body.buckets.count()
+                self.body.table.buckets()
             }
 
             /// The number of slots in all buckets.
@@ -55,7 +54,7 @@ macro_rules! face {
             /// or the builder's `grow_from` chose that table from the start.
             #[must_use]
             pub fn has_grown(&self) -> bool {
-                self.body.buckets.growing().is_some()
+                self.body.table.grows()
             }
 
             /// The probability that [`contains`](Self::contains) is true for an absent key, as the
@@ -81,7 +80,7 @@ macro_rules! face {
             /// The layout of the buckets: the widths of fingerprint and value, and the codec.
             #[must_use]
             pub fn layout(&self) -> $crate::Layout {
-                self.body.buckets.layout()
+                self.body.layout()
             }
 
             /// The hash function and its seed or secret.
@@ -200,7 +199,7 @@ macro_rules! face {
             /// length does not match it.
             pub fn open(bytes: &'a [u8]) -> Result<Self, $crate::ImageError> {
                 let kind = $crate::image::Kind::$kind;
-                Ok(Self { body: $crate::state::Body::open(bytes, kind, $counters)? })
+                Ok(Self { body: $crate::state::Body::open(bytes, kind)? })
             }
 
             /// [Verifies](Self::verify) and copies the bytes, to change the copy. O(bytes).
@@ -211,6 +210,15 @@ macro_rules! face {
             pub fn to_owned(&self) -> Result<$Face, $crate::ImageError> {
                 self.verify()?;
                 Ok($Face { body: self.body.copy()? })
+            }
+        }
+
+        #[cfg(any(feature = "std", feature = "serde"))]
+        impl $crate::file::FileImage for $Face {
+            const KIND: $crate::image::Kind = $crate::image::Kind::$kind;
+
+            fn of(body: $crate::state::Body<$crate::mem::buffer::Buffer>) -> Self {
+                Self { body }
             }
         }
 
@@ -379,7 +387,7 @@ macro_rules! counted_face {
             /// The number of keys with a counter, for what their slots cannot count.
             #[must_use]
             pub fn distinct_counters(&self) -> u64 {
-                $crate::state::counters::ReadCounters::len(&self.body.state.counters)
+                self.body.state.side.counters.len()
             }
 
             /// The number of distinct keys in the stash, beside the table: their buckets were full,
@@ -388,7 +396,7 @@ macro_rules! counted_face {
             /// There are a few in millions, unless somebody chose keys that have the same buckets.
             #[must_use]
             pub fn stashed_keys(&self) -> u64 {
-                $crate::state::exact::ReadExact::lens(&self.body.state.exact)[0]
+                self.body.state.side.stash.len()
             }
 
             /// The most keys that may have a counter.

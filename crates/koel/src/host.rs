@@ -26,7 +26,7 @@ macro_rules! hosted_face {
             /// and says how much their allocation takes: `<[u8]>::len` if no allocator is asked.
             #[must_use]
             pub fn allocated_bytes(&self, measure: impl FnOnce(&[u8]) -> usize) -> usize {
-                measure(self.body.buckets.bytes()) + self.body.allocated_beside()
+                measure(self.body.table.bytes()) + self.body.allocated_beside()
             }
         }
     };

@@ -23,6 +23,7 @@ mod mem;
 mod packing;
 #[cfg(feature = "serde")]
 mod serde;
+mod side;
 mod state;
 mod table;
 

@@ -13,10 +13,11 @@ use crate::address::geometry::{Geometry, Location, Locations};
 use crate::mem::buffer::Buffer;
 use crate::mem::vector::{BLOCK, Column, InstructionSet};
 use crate::packing::{
-    Codec, Exact, Layout, Narrow, Packing, Plain64, Put, Sorted64, Words, either, is_near,
+    Codec, Exact, Layout, Narrow, Packing, Plain64, Put, SLOTS, Sorted64, Words, either, is_near,
     match_words,
 };
-use crate::table::search::{Neighbourhood, Neighbours};
+use crate::table::room::bits;
+use crate::table::search::{EvictionPath, Neighbourhood, Neighbours, Search, Spares};
 use crate::table::{Buckets, Table};
 
 /// Buckets and their shape.
@@ -48,7 +49,7 @@ impl Cells {
     /// The buckets of `table`, of at most 64 bits each. The table itself where the system has no
     /// memory for a copy.
     pub(super) fn of(table: Table<Buffer>) -> Result<Self, Box<Table<Buffer>>> {
-        let (geometry, layout) = (table.geometry().clone(), table.layout());
+        let (geometry, layout) = (table.base().clone(), table.layout());
         let words = AtomicWords::of(table)?;
         let packing = match layout.codec() {
             Codec::Plain => CellPacking::Plain(Plain64::new(layout)),
@@ -150,12 +151,6 @@ impl Cells {
         }
     }
 
-    /// Whether a slot of `bucket` holds `slot`.
-    pub(super) fn holds(&self, bucket: u64, slot: u64) -> bool {
-        let bytes = self.load(bucket).to_le_bytes();
-        with_packing!(self, packing => packing.slots(&bytes, 0)).contains(&slot)
-    }
-
     /// Writes `new` over one slot of `bucket` that holds `old`. Returns false, and writes nothing,
     /// if there is none. 0 is an empty slot.
     pub(super) fn replace(&self, bucket: u64, old: u64, new: u64) -> bool {
@@ -169,6 +164,35 @@ impl Cells {
                 return true;
             }
         }
+    }
+}
+
+/// The search for room.
+impl Cells {
+    /// The shortest path to room for an entry of `location`, whose buckets are full.
+    pub(super) fn path(
+        &self,
+        search: &mut Search,
+        location: &Location,
+        spares: Spares,
+    ) -> Option<EvictionPath> {
+        let (base, pair) = (location.base, location.buckets().into());
+        let neighbours = |bucket, found: &mut _| self.neighbours(base, bucket, found);
+        search.path(self, base, pair, spares, |search| {
+            search.one_move(pair, neighbours, |buckets| self.rooms(buckets))
+        })
+    }
+
+    /// Whether a slot of `bucket` is empty.
+    pub(super) fn has_room(&self, bucket: u64) -> bool {
+        let bytes = self.load(bucket).to_le_bytes();
+        with_packing!(self, packing => packing.has_room(&bytes, 0))
+    }
+
+    fn neighbours(&self, base: u64, bucket: u64, found: &mut Neighbours) {
+        let bytes = self.load(bucket).to_le_bytes();
+        found.slots = with_packing!(self, packing => packing.slots(&bytes, 0));
+        found.others = found.slots.map(|slot| self.geometry.alternate(base, bucket, slot));
     }
 }
 
@@ -194,49 +218,21 @@ impl Buckets for Cells {
 
 /// Buckets as they were read: each step of a path is checked again when it is made.
 impl Neighbourhood for Cells {
-    fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
-        let bytes = self.load(bucket).to_le_bytes();
-        let slots = with_packing!(self, packing => packing.slots(&bytes, 0));
-        let others = slots.map(|slot| self.geometry.alternate(base, bucket, slot));
-        Neighbours { slots, others }
+    fn expand(&self, base: u64, bucket: u64, found: &mut Neighbours) {
+        self.neighbours(base, bucket, found);
+        found.others.iter().for_each(|&other| self.words.prefetch(other));
     }
 
-    #[inline]
-    fn prefetch(&self, bucket: u64) {
-        self.words.prefetch(bucket);
+    fn rooms(&self, buckets: &[u64; SLOTS]) -> u32 {
+        bits(buckets, |&bucket| self.has_room(bucket))
     }
 
     fn is_near(&self) -> bool {
         is_near(self.size_in_bytes())
     }
 
-    fn has_room(&self, bucket: u64) -> bool {
+    fn holds(&self, bucket: u64, slot: u64) -> bool {
         let bytes = self.load(bucket).to_le_bytes();
-        with_packing!(self, packing => packing.has_room(&bytes, 0))
-    }
-
-    /// A bucket that was full when the search came to it may have empty slots by now, and those are
-    /// no copies.
-    fn is_spare(&self, bucket: u64, slot: u64) -> bool {
-        slot != 0 && self.copies(&self.geometry.location_of(bucket, slot)) > 1
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::table::table_bytes;
-
-    /// A search once took an empty slot for a copy of another empty slot and counted it, after
-    /// other threads had emptied two slots of a bucket.
-    #[test]
-    fn an_empty_slot_is_not_a_spare_copy() {
-        for (codec, width) in [(Codec::Plain, 8), (Codec::Plain, 16), (Codec::SemiSorted, 17)] {
-            let layout = Layout::new(codec, width, 0).unwrap();
-            let bytes = Buffer::zeroed(table_bytes(layout, 100).unwrap(), false).unwrap();
-            let table = Table::new(Geometry::new(0, 100, width), layout, bytes);
-            let Ok(cells) = Cells::of(table) else { panic!("memory for the words") };
-            assert!((0..100).all(|bucket| !cells.is_spare(bucket, 0)));
-        }
+        with_packing!(self, packing => packing.slots(&bytes, 0)).contains(&slot)
     }
 }

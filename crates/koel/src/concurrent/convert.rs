@@ -9,7 +9,7 @@ use super::shards::Shards;
 use super::sync::WriteGuard;
 use crate::error::{ConvertError, Unconverted};
 use crate::mem::buffer::Buffer;
-use crate::state::counters::{Counters, ReadCounters};
+use crate::side::Counters;
 use crate::table::{Table, table_bytes};
 use crate::{CuckooFilter, FileError};
 
@@ -39,7 +39,7 @@ impl ConcurrentFilter {
         let bytes = table_bytes(layout, buckets)
             .and_then(|bytes| Buffer::zeroed(bytes, self.profile.growable))
             .ok_or(ConvertError::NoMemory)?;
-        let mut table = Table::new(geometry, layout, bytes);
+        let mut table = Table::fixed(geometry, layout, bytes);
         // No entry leaves a bucket while these locks are held, so the copy misses none.
         let shards = self.shards.write_all();
         for bucket in 0..buckets {
@@ -66,7 +66,7 @@ impl ConcurrentFilter {
             Err(error) => return Err(Unconverted::new(error, self)),
         };
         let bytes = self.cells.into_words().into_bytes(layout).expect("words of 64 bits");
-        let table = Table::new(geometry, layout, bytes);
+        let table = Table::fixed(geometry, layout, bytes);
         Ok(CuckooFilter::from_parts(table, counters, self.profile))
     }
 

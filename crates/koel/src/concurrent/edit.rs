@@ -7,7 +7,6 @@ use super::{ConcurrentFilter, sync, words};
 use crate::Key;
 use crate::address::geometry::Location;
 use crate::error::FullError;
-use crate::state::counters::ReadCounters;
 use crate::table::Put;
 use crate::table::search::{End, EvictionPath, Neighbourhood, Spares};
 
@@ -68,7 +67,7 @@ impl ConcurrentFilter {
         let shard = self.shards.of(location.fingerprint);
         loop {
             let counters = shard.read();
-            if counters.get(self.identity(location)) > 0 {
+            if counters.get(self.identity(location)).is_some() {
                 drop(counters);
                 if self.shards.discount(shard, &mut shard.write(), self.identity(location)) {
                     return true;
@@ -129,7 +128,7 @@ impl ConcurrentFilter {
         if self.cells.copies(location) == 0 {
             return Ok(false);
         }
-        let second = counters.get(identity) == 0 && !self.is_crowded();
+        let second = counters.get(identity).is_none() && !self.is_crowded();
         if second && self.put(location, 1) == Put::Done {
             return Ok(true);
         }
@@ -161,8 +160,7 @@ impl ConcurrentFilter {
             };
             // Another thread may have removed a spare copy from a bucket that the search had
             // already passed. So it searches again.
-            let mut path =
-                |spares| search.path(&self.cells, location.base, location.buckets(), spares);
+            let mut path = |spares| self.cells.path(&mut search, location, spares);
             let plan = path(spares).or_else(|| path(Spares::Keep));
             let Some(plan) = plan else {
                 let (in_use, capacity) = (self.slots_in_use(), self.capacity());

@@ -53,7 +53,7 @@ use crate::address::hash::KeyHasher;
 use crate::address::route::Route;
 use crate::image::shape::{self, Profile};
 use crate::packing::{Layout, SLOTS};
-use crate::state::counters::{Counters, Identity, ReadCounters};
+use crate::side::Counters;
 use crate::table::search::Search;
 use cells::Cells;
 use shards::Shards;
@@ -192,13 +192,13 @@ impl ConcurrentFilter {
             let before = shard.arrivals();
             let copies = self.cells.copies(location);
             if shard.is_still(before) {
-                return copies.saturating_add(counters.get(self.identity(location)));
+                return copies.saturating_add(counters.get(self.identity(location)).unwrap_or(0));
             }
         }
     }
 
     /// The identity of the entry at `location`, which names its counter.
-    fn identity(&self, location: &Location) -> Identity {
+    fn identity(&self, location: &Location) -> u64 {
         location.identity(self.cells.layout.fingerprint_bits())
     }
 }

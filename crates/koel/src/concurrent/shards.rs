@@ -11,7 +11,7 @@ use core::array;
 
 use super::sync::{self, AtomicU64, Ordering, ReadGuard, RwLock, WriteGuard};
 use crate::error::FullError;
-use crate::state::counters::{Counters, Identity, ReadCounters, WriteCounters};
+use crate::side::Counters;
 
 /// A power of two. Under loom there is one, so that threads always contend.
 pub(super) const SHARDS: usize = if cfg!(loom) { 1 } else { 32 };
@@ -97,7 +97,7 @@ impl Shards {
     pub(super) fn new(entries: u64, counters: &Counters, limit: u64) -> Self {
         let shard = |shard| {
             // The low bits of an identity are the fingerprint.
-            let owned = |&(identity, _): &(Identity, u64)| number(identity) == shard;
+            let owned = |&(identity, _): &(u64, u64)| number(identity) == shard;
             let counters = Counters::from_iter(counters.iter().filter(owned));
             Shard::new(if shard == 0 { entries } else { 0 }, counters)
         };
@@ -163,10 +163,10 @@ impl Shards {
         &self,
         shard: &Shard,
         guard: &mut Counters,
-        identity: Identity,
+        identity: u64,
     ) -> Result<(), FullError> {
         let reserve = |counters| (counters < self.limit).then_some(counters + 1);
-        if guard.get(identity) == 0
+        if guard.get(identity).is_none()
             && self.counters.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_err()
         {
             return Err(FullError::Counters { limit: self.limit });
@@ -177,11 +177,11 @@ impl Shards {
     }
 
     /// Subtracts one from the counter of an entry of `shard`. False if it has no counter.
-    pub(super) fn discount(&self, shard: &Shard, guard: &mut Counters, identity: Identity) -> bool {
+    pub(super) fn discount(&self, shard: &Shard, guard: &mut Counters, identity: u64) -> bool {
         if !guard.take(identity) {
             return false;
         }
-        if guard.get(identity) == 0 {
+        if guard.get(identity).is_none() {
             self.counters.fetch_sub(1, Ordering::Relaxed);
         }
         shard.counted.fetch_sub(1, Ordering::Relaxed);

@@ -44,7 +44,7 @@ impl AtomicWords {
     /// The buckets of `table`, of at most 64 bits each. The table itself where the system has no
     /// memory for a copy.
     pub(super) fn of(table: Table<Buffer>) -> Result<Self, Box<Table<Buffer>>> {
-        let (geometry, layout) = (table.geometry().clone(), table.layout());
+        let (geometry, layout) = (table.base().clone(), table.layout());
         if layout.bucket_bits() <= u32::BITS {
             let words = buckets_of(&table).ok_or_else(|| Box::new(table))?;
             return Ok(Self::Half(mapped(words, AtomicU32::new)));
@@ -54,7 +54,7 @@ impl AtomicWords {
             return Ok(Self::Whole(mapped(words, AtomicU64::new)));
         }
         let words = table.into_bytes().into_words();
-        let words = words.map_err(|bytes| Box::new(Table::new(geometry, layout, bytes)))?;
+        let words = words.map_err(|bytes| Box::new(Table::fixed(geometry, layout, bytes)))?;
         Ok(Self::Whole(mapped(words, |word| AtomicU64::new(u64::from_le(word)))))
     }
 
@@ -157,7 +157,7 @@ fn half(word: u64) -> u32 {
 
 /// The buckets of a table, each in a word of its own.
 fn buckets_of<W: Zeroable + TryFrom<u64>>(table: &Table<Buffer>) -> Option<Vec<W>> {
-    let count = table.geometry().buckets();
+    let count = table.buckets();
     let mut words = try_zeroed_vec(usize::try_from(count).ok()?).ok()?;
     for (word, bucket) in words.iter_mut().zip(0..count) {
         *word = W::try_from(low_word(table.word(bucket))).ok()?;
@@ -181,7 +181,7 @@ mod tests {
     fn table(codec: Codec, width: u32) -> Table<Buffer> {
         let layout = Layout::new(codec, width, 0).unwrap();
         let bytes = Buffer::zeroed(table_bytes(layout, 1000).unwrap(), false).unwrap();
-        Table::new(Geometry::new(0, 1000, width), layout, bytes)
+        Table::fixed(Geometry::new(0, 1000, width), layout, bytes)
     }
 
     #[test]

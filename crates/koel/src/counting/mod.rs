@@ -2,7 +2,7 @@
 //!
 //! A maplet whose values are counts. A key has one entry, and the value beside its fingerprint is
 //! its count. The largest value means: this many, and what the counter of the entry holds besides
-//! (`state/counters.rs`). Invariant: an entry has a counter only if its value is the largest.
+//! (`side.rs`). Invariant: an entry has a counter only if its value is the largest.
 //!
 //! Compared with the copies of a [`CuckooFilter`](crate::CuckooFilter), it takes a sixth of the
 //! memory and half of the time where most keys repeat, and more memory where they do not
@@ -14,10 +14,8 @@ mod builder;
 mod edit;
 
 use crate::face::{counted_face, face, lasting_face};
-use crate::state::counters::StoredCounters;
-use crate::state::exact::ReadExact;
+use crate::state::Body;
 use crate::state::store::{Borrowed, Owned, Store};
-use crate::state::{Body, reading};
 
 /// Counts keys, for streams in which some keys come very often.
 ///
@@ -56,7 +54,7 @@ use crate::state::{Body, reading};
 /// [`distinct_counters`](Self::distinct_counters)). The first insert of a key into a nearly full
 /// filter reads some hundred more slots, at most 4096.
 pub struct CountingFilter<S: Store = Owned> {
-    pub(crate) body: Body<S::Buckets, S::Counters>,
+    pub(crate) body: Body<S::Bytes>,
 }
 
 /// A counting filter that reads borrowed bytes of any alignment: a memory-mapped file, a part of a
@@ -66,7 +64,7 @@ pub struct CountingFilter<S: Store = Owned> {
 /// makes one; [`CountingView::to_owned`] makes a counting filter of it.
 pub type CountingView<'a> = CountingFilter<Borrowed<'a>>;
 
-face!(CountingFilter, CountingView, Counting, StoredCounters::new);
+face!(CountingFilter, CountingView, Counting);
 lasting_face!(CountingFilter);
 counted_face!(CountingFilter);
 
@@ -75,9 +73,9 @@ impl<S: Store> CountingFilter<S> {
     /// have one count together. O(buckets).
     pub fn counts(&self) -> impl Iterator<Item = u64> {
         let in_table = (0..self.buckets()).flat_map(move |bucket| {
-            let slots = self.body.buckets.read(bucket).0.into_iter().filter(|&slot| slot != 0);
-            slots.map(move |slot| reading!(self.body, reader => reader.count_in(bucket, slot)))
+            let slots = self.body.table.read(bucket).0.into_iter().filter(|&slot| slot != 0);
+            slots.map(move |slot| self.body.count_in(bucket, slot))
         });
-        in_table.chain(self.body.state.exact.stash().map(|(_, count)| count))
+        in_table.chain(self.body.state.side.stash.iter().map(|(_, count)| count))
     }
 }

@@ -17,7 +17,6 @@ use crate::host::hosted_face;
 use crate::image;
 use crate::state::Body;
 use crate::state::store::{Borrowed, Owned, Store};
-use crate::state::sweeps::StoredSweeps;
 
 pub use crate::builder::WhenFull;
 
@@ -85,7 +84,7 @@ pub use crate::builder::WhenFull;
 /// sweeps nothing, so no call ever takes long, also after a pause.
 /// At a rate of 0.1 % and with 24 steps, a key takes 20.0 bits; in a filter that grows about 25.
 pub struct ExpiringFilter<S: Store = Owned> {
-    pub(crate) body: Body<S::Buckets, S::Sweeps>,
+    pub(crate) body: Body<S::Bytes>,
 }
 
 /// An expiring filter that reads borrowed bytes of any alignment: a memory-mapped file, a part of a
@@ -98,7 +97,7 @@ pub type ExpiringView<'a> = ExpiringFilter<Borrowed<'a>>;
 
 impl Expires for ExpiringFilter {}
 
-face!(ExpiringFilter, ExpiringView, Expiring, StoredSweeps::new);
+face!(ExpiringFilter, ExpiringView, Expiring);
 hosted_face!(ExpiringFilter, ExpiringView);
 
 impl<S: Store> ExpiringFilter<S> {

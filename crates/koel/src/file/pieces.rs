@@ -23,7 +23,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::disk::{self, FileError};
 use crate::filter::Arrivals;
 use crate::image::{HEADER_BYTES, Header, RECORD_BYTES};
-use crate::state::record::encode;
+use crate::side::encode;
 use crate::{PieceError, PiecePlan};
 
 /// Bytes that are copied or read at once.

@@ -16,9 +16,8 @@ use crate::error::{BuildError, FullError};
 use crate::filter::parts::Parts;
 use crate::image::shape::{Profile, Shape};
 use crate::mem::buffer::Buffer;
+use crate::side::{Counters, Side};
 use crate::state::State;
-use crate::state::counters::{Counters, ReadCounters};
-use crate::state::exact::ReadExact;
 use crate::state::insert::COPIES;
 use crate::state::store::Store;
 use crate::table::Table;
@@ -55,8 +54,9 @@ impl Builder<CuckooFilter> {
     /// Fills an empty filter by segments. `None` if one has no room, or if the memory is short: the
     /// filter then holds some of the keys.
     fn fill(&self, filter: &mut CuckooFilter, hashes: impl Hashes + Sync) -> Option<()> {
-        let table = filter.body.buckets.fixed_mut()?;
-        let parts = self.partition(hashes, table.geometry().segment_bits())?;
+        let table = &mut filter.body.table;
+        (!table.grows()).then_some(())?;
+        let parts = self.partition(hashes, table.base().segment_bits())?;
         let segments = self.fill_segments(table, filter.body.state.profile, &parts)?;
         filter.body.state.take_in(segments).ok()
     }
@@ -83,7 +83,7 @@ impl Builder<CuckooFilter> {
         profile: Profile,
         shares: &[Parts],
     ) -> Option<Vec<Segment<'t>>> {
-        let shape = Shape::of(table.geometry(), table.layout());
+        let shape = Shape::of(table.base(), table.layout());
         let segment_buckets = u64::from(shape.segment_buckets);
         let fill = |scratch: &mut Option<CuckooFilter>,
                     (number, segment): (usize, &mut Segment)| {
@@ -149,19 +149,20 @@ impl<'t> Segment<'t> {
     /// table. `None` if there is no memory for the counters and the stash.
     pub(super) fn take_in<S: Store>(&mut self, filled: &CuckooFilter<S>, base: u64) -> Option<()> {
         let len = self.bytes.len();
-        self.bytes.copy_from_slice(&filled.body.buckets.bytes()[..len]);
+        self.bytes.copy_from_slice(&filled.body.table.bytes()[..len]);
         let base = base << filled.layout().fingerprint_bits();
-        let State { len, entries, spares, counters, exact, .. } = &filled.body.state;
+        let State { len, entries, spares, side, .. } = &filled.body.state;
         (self.len, self.entries, self.spares) = (*len, *entries, *spares);
+        let Side { counters, stash, .. } = side;
         self.counters.try_reserve_exact(usize::try_from(counters.len()).ok()?).ok()?;
         self.counters.extend(counters.iter().map(|(name, count)| (base + name, count)));
-        self.stash.try_reserve_exact(usize::try_from(exact.lens()[0]).ok()?).ok()?;
-        self.stash.extend(exact.stash());
+        self.stash.try_reserve_exact(usize::try_from(stash.len()).ok()?).ok()?;
+        self.stash.extend(stash.iter());
         Some(())
     }
 }
 
-impl State<Counters> {
+impl State<Buffer> {
     /// Adds the totals, counters and stashes of all segments.
     pub(super) fn take_in(&mut self, segments: Vec<Segment<'_>>) -> Result<(), FullError> {
         let mut counters = 0;
@@ -181,11 +182,10 @@ impl State<Counters> {
         let bits = segments.len().trailing_zeros();
         for (number, segment) in (0..).zip(&segments) {
             for &(address, copies) in &segment.stash {
-                self.exact.stash_copies(whole_address(number, address, bits), copies);
+                self.side.stash_copies(whole_address(number, address, bits), copies);
             }
         }
-        let counters = segments.into_iter().flat_map(|segment| segment.counters);
-        self.counters = Counters::from_iter(counters);
+        self.side.counters = segments.into_iter().flat_map(|segment| segment.counters).collect();
         Ok(())
     }
 }

@@ -34,10 +34,9 @@ use core::fmt;
 use crate::address::geometry::{CORES, Geometry};
 use crate::error::MergeError;
 use crate::image::{shape, sizing};
-use crate::state::counters::ReadCounters;
 use crate::state::store::Store;
-use crate::state::{Lengths, Overlap, Reader, reading, relate};
-use crate::table::{Addressing, Cuckoo, grows};
+use crate::state::{Lengths, Overlap, relate};
+use crate::table::{GrowingLocation, Place};
 use crate::{CuckooFilter, Key};
 
 /// An entry of a filter. All keys that share it have the same one.
@@ -219,17 +218,24 @@ impl<S: Store> CuckooFilter<S> {
     /// # Ok::<(), koel::FullError>(())
     /// ```
     pub fn entries(&self) -> impl Iterator<Item = FilterEntry> {
-        let (buckets, state) = (&self.body.buckets, &self.body.state);
-        let fixed = buckets.fixed().map(|table| entries(Reader { table, state }));
-        let growing = buckets.growing().map(|table| entries(Reader { table, state }));
-        fixed.into_iter().flatten().chain(growing.into_iter().flatten())
+        // A table of one size names an entry by the smaller of its two buckets.
+        let (table, addresses) = (&self.body.table, self.body.table.addresses());
+        table.distinct_entries().map(move |entry| {
+            let other =
+                if table.grows() { entry.bucket } else { addresses.other_base(&entry.prefix) };
+            let bucket = entry.bucket.min(other);
+            FilterEntry { bucket, fingerprint: entry.slot, count: self.body.count_of(&entry) }
+        })
     }
 
     /// The two buckets of a key, the home bucket first, each with the slot that stands for the key
     /// there. For the page in `web/`, which draws a table.
     #[doc(hidden)]
     pub fn locate<K: Key + ?Sized>(&self, key: &K) -> [(u64, u64); 2] {
-        reading!(self.body, reader => pair_of(reader.table, self.body.address(key)))
+        let addresses = self.body.table.addresses();
+        let place = GrowingLocation::locate(addresses, self.body.address(key));
+        let ((home, other), [first, second]) = (place.pair(), place.fingerprints(addresses));
+        [(home, first), (other, second)]
     }
 
     /// How many copies of entries belong to no key. O([counters](Self::distinct_counters)).
@@ -241,7 +247,7 @@ impl<S: Store> CuckooFilter<S> {
     /// them out, and [`clear`](CuckooFilter::clear) does; nothing else.
     #[must_use]
     pub fn leftovers(&self) -> u64 {
-        let held = reading!(self.body, reader => reader.held());
+        let held = self.body.held();
         let leftovers = held.saturating_sub(u128::from(self.len()));
         u64::try_from(leftovers).unwrap_or(u64::MAX)
     }
@@ -269,32 +275,13 @@ impl<S: Store> CuckooFilter<S> {
     pub fn compare<T: Store>(&self, other: &CuckooFilter<T>) -> Result<Comparison, MergeError> {
         let (ours, theirs) = (&self.body, &other.body);
         ours.check_alike(theirs)?;
-        let overlap = reading!(ours, first => reading!(theirs, second => relate(first, second)))?;
+        let overlap = relate(ours, theirs)?;
         let has_grown = self.has_grown() || other.has_grown();
-        let base = ours.buckets.base();
+        let base = ours.table.base();
         Ok(Comparison::of(&overlap, [self.len(), other.len()], |lengths| {
             if has_grown { 1.0 / chance(base, lengths) } else { ours.possible_entries() }
         }))
     }
-}
-
-fn pair_of<T: Cuckoo>(table: &T, address: u64) -> [(u64, u64); 2] {
-    let location = table.table().geometry().locate(address);
-    let (home, other) = T::Addresses::pair(&location);
-    let [first, second] = table.table().geometry().fingerprints(&location);
-    [(home, first), (other, second)]
-}
-
-/// The distinct entries of a table. A fixed table names an entry by the smaller of its two buckets.
-fn entries<T: Cuckoo, C: ReadCounters>(
-    reader: Reader<'_, T, C>,
-) -> impl Iterator<Item = FilterEntry> {
-    let addresses = reader.table.table().geometry();
-    reader.table.table().distinct_entries().map(move |entry| {
-        let other = if grows::<T>() { entry.bucket } else { addresses.other_base(&entry.prefix) };
-        let bucket = entry.bucket.min(other);
-        FilterEntry { bucket, fingerprint: entry.slot, count: reader.count_of(&entry) }
-    })
 }
 
 /// The nearest whole number to one that is not negative.

@@ -16,7 +16,7 @@ impl<S: Store> CuckooFilter<S> {
     }
 
     fn shape(&self) -> Shape {
-        Shape::of(self.body.buckets.base(), self.layout())
+        Shape::of(self.body.table.base(), self.layout())
     }
 }
 
@@ -59,12 +59,11 @@ impl CuckooFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Growing;
     use crate::{Merge, Prefer};
     use alloc::{vec, vec::Vec};
 
     fn is_midway(filter: &CuckooFilter) -> bool {
-        filter.body.buckets.growing().is_some_and(Growing::is_midway)
+        filter.body.table.is_midway()
     }
 
     /// A filter of `keys` keys, one in 50 of them inserted three times.

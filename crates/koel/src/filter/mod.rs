@@ -24,15 +24,12 @@ use crate::image::shape::{Profile, Shape};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 use crate::mem::buffer::Buffer;
 use crate::packing::SLOTS;
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+use crate::side::Counters;
 use crate::state::Body;
-use crate::state::counters::StoredCounters;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
-use crate::state::counters::{Counters, ReadCounters};
-#[cfg(all(feature = "std", target_has_atomic = "64"))]
-use crate::state::exact::{Exact, ReadExact};
+use crate::state::State;
 use crate::state::store::{Borrowed, Owned, Store};
-#[cfg(all(feature = "std", target_has_atomic = "64"))]
-use crate::state::{Buckets, State};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 use crate::table::Table;
 
@@ -95,7 +92,7 @@ pub use pieces::{Part, Piece, PieceError, PiecePlan};
 /// Source: B. Fan, D. Andersen, M. Kaminsky, M. Mitzenmacher, Cuckoo Filter: Practically Better
 /// Than Bloom (CoNEXT 2014).
 pub struct CuckooFilter<S: Store = Owned> {
-    pub(crate) body: Body<S::Buckets, S::Counters>,
+    pub(crate) body: Body<S::Bytes>,
 }
 
 /// A filter that reads borrowed bytes of any alignment: a memory-mapped file, a part of a message.
@@ -104,7 +101,7 @@ pub struct CuckooFilter<S: Store = Owned> {
 /// one; [`FilterView::to_owned`] makes a filter of it.
 pub type FilterView<'a> = CuckooFilter<Borrowed<'a>>;
 
-face!(CuckooFilter, FilterView, Filter, StoredCounters::new);
+face!(CuckooFilter, FilterView, Filter);
 hosted_face!(CuckooFilter, FilterView);
 lasting_face!(CuckooFilter);
 counted_face!(CuckooFilter);
@@ -122,20 +119,21 @@ impl CuckooFilter {
         let counted = counters.iter().map(|(_, count)| count);
         let len = counted.fold(entries, u64::saturating_add);
         let spares = entries - table.distinct_entries().count() as u64;
-        let mut state = State::new(Kind::Filter, profile, counters, Exact::default());
+        let mut state = State::new(Kind::Filter, profile);
+        state.side.counters = counters;
         (state.len, state.entries, state.spares) = (len, entries, spares);
-        Self { body: Body::new(Buckets::Fixed(table), state) }
+        Self { body: Body::new(table, state) }
     }
 
     /// The inverse of [`from_parts`](Self::from_parts); `None` if the filter has grown, or
     /// has exact answers beside its table.
     #[cfg(all(feature = "std", target_has_atomic = "64"))]
     pub(crate) fn into_parts(self) -> Option<(Table<Buffer>, Counters, Profile)> {
-        if !self.body.state.exact.is_empty() {
+        if self.has_grown() || self.body.state.side.has_answers() {
             return None;
         }
-        let (state, table) = (self.body.state, self.body.buckets.into_fixed()?);
-        Some((table, state.counters, state.profile))
+        let (state, table) = (self.body.state, self.body.table);
+        Some((table, state.side.counters, state.profile))
     }
 }
 
@@ -144,15 +142,13 @@ impl<S: Store> CuckooFilter<S> {
     /// both buckets of a key are in the same segment.
     #[must_use]
     pub fn segments(&self) -> u64 {
-        1 << self.body.buckets.base().segment_bits()
+        1 << self.body.table.base().segment_bits()
     }
 
     /// The number of [corrections](CuckooFilter::refute).
     #[must_use]
     pub fn corrections(&self) -> u64 {
-        use crate::state::exact::ReadExact;
-
-        self.body.state.exact.lens()[1]
+        self.body.state.side.corrections.len()
     }
 
     /// The number of buckets that hold 0, 1, 2, 3 and 4 entries. O(buckets).
@@ -160,7 +156,7 @@ impl<S: Store> CuckooFilter<S> {
     pub fn occupancy(&self) -> [u64; SLOTS + 1] {
         let mut buckets = [0; SLOTS + 1];
         for bucket in 0..self.buckets() {
-            buckets[self.body.buckets.read(bucket).entries().count()] += 1;
+            buckets[self.body.table.read(bucket).entries().count()] += 1;
         }
         buckets
     }

@@ -19,7 +19,7 @@ use crate::address::hash::KeyHasher;
 use crate::address::route::Route;
 use crate::error::{ImageError, require};
 use crate::packing::{Codec, Layout, MAX_VALUE_BITS, SLOTS};
-use crate::table::{Addressing, LinearHashing, table_bytes};
+use crate::table::{LinearHashing, Table, table_bytes};
 
 /// Where the checksum of the bytes before it is.
 const CHECKSUM_AT: usize = HEADER_BYTES - 8;
@@ -52,7 +52,7 @@ header! {
         h.growable == h.marked || h.growable && h.kind == Kind::Filter
     };
     split: u64, 8, "split buckets", |h| {
-        h.linear_hashing().map_or(h.split == 0, |addresses| addresses.is_sound())
+        if h.marked { h.addresses().is_sound() } else { h.split == 0 }
     };
     weight_low: u64, 8, "match weight, low half", |h| h.marked || h.weight_low == 0;
     seed: u128, 16, "seed", |h| h.is_secret || u64::try_from(h.seed).is_ok();
@@ -246,17 +246,20 @@ impl Header {
         Geometry::new(self.segment_bits, self.segment_buckets, self.first_bits + CORE_BITS)
     }
 
-    /// The present addressing of a table with marked fingerprints.
-    pub(crate) fn linear_hashing(&self) -> Option<LinearHashing> {
-        let marks = self.layout().marks()?;
+    /// The present addresses of the table.
+    fn addresses(&self) -> LinearHashing {
+        let Some(marks) = self.layout().marks() else {
+            return LinearHashing::fixed(self.geometry());
+        };
         let mut addresses = LinearHashing::new(self.geometry(), marks, self.level, self.split);
         addresses.set_narrow_buckets(self.narrow);
-        Some(addresses)
+        addresses
     }
 
-    /// The match weight of the entries of such a table.
-    pub(crate) fn match_weight(&self) -> u128 {
-        u128::from(self.weight_high) << 64 | u128::from(self.weight_low)
+    /// The table in these bytes.
+    pub(crate) fn table<B: AsRef<[u8]>>(&self, bytes: B) -> Table<B> {
+        let match_weight = u128::from(self.weight_high) << 64 | u128::from(self.weight_low);
+        Table::new(self.addresses(), self.layout(), bytes).with_weight(match_weight)
     }
 
     /// Buckets that the table was built with.

@@ -4,8 +4,8 @@
 //!     | header, 192 bytes | buckets (table/) | counters | stash | corrections |
 //!                         '------- body, guarded by its own checksum --------'
 //!
-//!     A counter and a stashed key have 16 bytes (state/counters.rs, state/exact.rs), a correction
-//!     8. In an expiring filter there are sweeps (state/sweeps.rs) in place of counters.
+//!     A counter and a stashed key have 16 bytes, a correction 8 (side.rs). In an expiring filter
+//!     there are sweeps (state/sweeps.rs) in place of counters.
 //! ```
 //!
 //! * `shape`: the layout and the number of buckets of a table, and its settings.

@@ -23,6 +23,7 @@
 //! (ESA 2008), for the overflow.
 
 mod room;
+mod search;
 #[cfg(test)]
 mod tests;
 
@@ -30,7 +31,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::address::{StoredHash, choices, tag};
-use crate::table::search::Search;
+use search::Search;
 
 /// An entry, with the hash of its key.
 #[derive(Clone)]

@@ -6,7 +6,6 @@ use crate::error::BuildError;
 use crate::image::{Kind, sizing};
 use crate::mem::buffer::Buffer;
 use crate::state::Body;
-use crate::state::counters::WriteCounters;
 
 impl Grows for Maplet {
     /// Keys whose two buckets are one can go nowhere else, and the fewer buckets a table begins
@@ -47,11 +46,11 @@ impl Builder<Maplet> {
 }
 
 /// The empty table of a maplet or of a counting filter.
-pub(crate) fn empty_body<C: WriteCounters>(
+pub(crate) fn empty_body(
     settings: &Settings,
     kind: Kind,
     counter_limit: u64,
-) -> Result<Body<Buffer, C>, BuildError> {
+) -> Result<Body<Buffer>, BuildError> {
     let Settings { capacity, rate, .. } = *settings;
     let layouts = sizing::maplet_layouts(settings.value_bits)?;
     let shape = sizing::with_true_limit(capacity, |capacity| match settings.grow_from {

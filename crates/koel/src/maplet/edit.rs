@@ -7,8 +7,6 @@ use core::convert::Infallible;
 use core::hint::select_unpredictable;
 
 use crate::error::{InsertError, ValueError};
-use crate::state::{changing, on_table};
-use crate::table::CuckooMut;
 use crate::{Key, Maplet};
 
 impl Maplet {
@@ -27,7 +25,7 @@ impl Maplet {
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<(), InsertError> {
         self.check([value])?;
         let address = self.body.address(key);
-        changing!(self.body, writer => writer.insert_pair(address, value))?;
+        self.body.insert_pair(address, value)?;
         Ok(())
     }
 
@@ -46,7 +44,7 @@ impl Maplet {
     ) -> Result<bool, ValueError> {
         self.check([new])?;
         let address = self.body.address(key);
-        Ok(self.fits(old) && changing!(self.body, writer => writer.replace(address, (old, new))))
+        Ok(self.fits(old) && self.body.replace(address, (old, new)))
     }
 
     /// Removes one pair of `key` and `value`. Returns false, and changes nothing, if there is none.
@@ -54,7 +52,7 @@ impl Maplet {
     #[inline]
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> bool {
         let address = self.body.address(key);
-        self.fits(value) && changing!(self.body, writer => writer.remove(address, value))
+        self.fits(value) && self.body.remove_from_table(address, value)
     }
 
     /// Gives every pair whose value is in `old` the value `new`. Returns the number of those pairs.
@@ -85,13 +83,11 @@ impl Maplet {
             if value < 64 { small >> value & 1 == 1 } else { has_others && old.contains(&value) }
         };
         let mut changed = 0;
-        on_table!(&mut self.body.buckets, table => {
-            table.table_mut().update_slots(|slot| {
-                let is_old = is_old(layout.value_of(slot));
-                changed += u64::from(is_old);
-                let relabelled = layout.slot(layout.fingerprint_of(slot), new);
-                select_unpredictable(is_old, relabelled, slot)
-            });
+        self.body.table.update_slots(|slot| {
+            let is_old = is_old(layout.value_of(slot));
+            changed += u64::from(is_old);
+            let relabelled = layout.slot(layout.fingerprint_of(slot), new);
+            select_unpredictable(is_old, relabelled, slot)
         });
         Ok(changed)
     }
@@ -112,7 +108,7 @@ impl Maplet {
         assert_eq!(keys.len(), values.len(), "one value for each key");
         self.check(values.iter().copied())?;
         let hashes = self.body.hashed(keys);
-        changing!(self.body, writer => writer.insert_pairs(hashes, values))?;
+        self.body.insert_pairs(hashes, values)?;
         Ok(())
     }
 
@@ -133,7 +129,7 @@ impl Maplet {
         assert_eq!([changes.len(), replaced.len()], [keys.len(); 2], "a change for each key");
         self.check(changes.iter().map(|&(_, new)| new))?;
         let hashes = self.body.hashed(keys);
-        changing!(self.body, writer => writer.replace_each(hashes, changes, replaced));
+        self.body.replace_each(hashes, changes, replaced);
         Ok(())
     }
 
@@ -145,12 +141,11 @@ impl Maplet {
     pub fn remove_many<K: Key>(&mut self, keys: &[K], values: &[u64], removed: &mut [bool]) {
         assert_eq!([values.len(), removed.len()], [keys.len(); 2], "a value for each key");
         let (hashes, layout) = (self.body.hashed(keys), self.layout());
-        let Ok(()) = changing!(self.body, writer => {
-            writer.one_by_one(hashes, 0, |writer, key, hash| {
-                let value = values[key];
-                removed[key] = value <= layout.largest_value() && writer.remove(hash, value);
-                Ok::<(), Infallible>(())
-            })
+        let Ok(()) = self.body.one_by_one(hashes, 0, |body, key, address| {
+            let value = values[key];
+            removed[key] =
+                value <= layout.largest_value() && body.remove_from_table(address, value);
+            Ok::<(), Infallible>(())
         });
     }
 

@@ -13,10 +13,8 @@ mod values;
 use crate::Key;
 use crate::face::{face, lasting_face};
 use crate::image;
-use crate::state::counters::NoCounters;
+use crate::state::Body;
 use crate::state::store::{Borrowed, Owned, Store};
-use crate::state::{Body, on_table};
-use crate::table::Cuckoo;
 use crate::table::blocks::each_candidate;
 
 pub(crate) use builder::empty_body;
@@ -80,7 +78,7 @@ pub use values::Values;
 /// Every operation reads two buckets. An insert into a nearly full maplet reads some hundred more,
 /// at most 4096.
 pub struct Maplet<S: Store = Owned> {
-    pub(crate) body: Body<S::Buckets, NoCounters>,
+    pub(crate) body: Body<S::Bytes>,
 }
 
 /// A maplet that reads borrowed bytes of any alignment: a memory-mapped file, a part of a message.
@@ -89,7 +87,7 @@ pub struct Maplet<S: Store = Owned> {
 /// [`MapletView::to_owned`] makes a maplet of it.
 pub type MapletView<'a> = Maplet<Borrowed<'a>>;
 
-face!(Maplet, MapletView, Maplet, |_| NoCounters);
+face!(Maplet, MapletView, Maplet);
 lasting_face!(Maplet);
 
 /// A slot in use: what a maplet stores of a pair.
@@ -113,10 +111,11 @@ impl<S: Store> Maplet<S> {
     pub fn get<K: Key + ?Sized>(&self, key: &K) -> Values {
         let address = self.body.address(key);
         // Most keys are absent, so slots are decoded in a second step.
-        on_table!(&self.body.buckets, table => match table.find_pair(address) {
+        let table = &self.body.table;
+        match table.find_pair(address) {
             None => Values::default(),
             Some((pair, keys)) => Values::new(table.candidates(pair, keys), self.layout()),
-        })
+        }
     }
 
     /// [`get`](Self::get) for each of `keys`. Writes the values of `keys[i]` to `values[i]`. Where
@@ -140,14 +139,14 @@ impl<S: Store> Maplet<S> {
         values.fill(Values::default());
         let (hashes, layout) = (self.body.hashed(keys), self.layout());
         let found = |i, _, slots| values[i] = Values::new(slots, layout);
-        on_table!(&self.body.buckets, table => each_candidate(table.table(), hashes, found));
+        each_candidate(&self.body.table, hashes, found);
     }
 
     /// All entries, by bucket. O(buckets).
     pub fn entries(&self) -> impl Iterator<Item = MapletEntry> {
-        let (buckets, layout) = (&self.body.buckets, self.layout());
-        (0..buckets.count()).flat_map(move |bucket| {
-            let slots = buckets.read(bucket).0.into_iter().filter(|&slot| slot != 0);
+        let (table, layout) = (&self.body.table, self.layout());
+        (0..table.buckets()).flat_map(move |bucket| {
+            let slots = table.read(bucket).0.into_iter().filter(|&slot| slot != 0);
             slots.map(move |slot| MapletEntry {
                 bucket,
                 fingerprint: layout.fingerprint_of(slot),

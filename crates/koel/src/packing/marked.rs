@@ -42,6 +42,18 @@ impl Marked {
         Self { most, known: mark - (1 << LOW_CORE), mark }
     }
 
+    /// Stands in for marks in a table of one size, whose fingerprints have none and store so many
+    /// bits: only [`most`](Self::most) and [`exist`](Self::exist) are of use.
+    pub(crate) const fn none(most: u32) -> Self {
+        Self { most, known: 0, mark: 0 }
+    }
+
+    /// Whether fingerprints have marks.
+    #[inline(always)]
+    pub(crate) fn exist(self) -> bool {
+        self.mark != 0
+    }
+
     /// The most bits of a string that a fingerprint can store.
     #[inline]
     pub(crate) fn most(self) -> u32 {

@@ -14,69 +14,69 @@ use core::ops::Range;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Buckets, Expiry, State};
+use super::{Expiry, State};
 use crate::error::{ImageError, MemoryError};
 use crate::image::shape::{self, Profile, Shape};
-use crate::image::{CORRECTION_BYTES, HEADER_BYTES, Header, Kind, RECORD_BYTES};
+use crate::image::{HEADER_BYTES, Header, Kind, RECORD_BYTES};
 use crate::mem::buffer::Buffer;
-use crate::packing::SLOTS;
-use crate::state::counters::{ReadCounters, WriteCounters};
-use crate::state::exact::{ReadExact, StoredExact};
-use crate::state::record::encode;
+use crate::packing::{Layout, SLOTS};
+use crate::side::{Side, encode};
+use crate::state::sweeps::Sweeps;
+use crate::table::Table;
 
 /// Buckets and state.
-pub(crate) struct Body<B, C: ReadCounters> {
-    pub(crate) buckets: Buckets<B>,
-    pub(crate) state: State<C>,
+pub(crate) struct Body<B> {
+    pub(crate) table: Table<B>,
+    pub(crate) state: State<B>,
     /// The checksum that the bytes of a view store for their body.
     checksum: Option<u64>,
 }
 
-impl<'a, C: ReadCounters<Exact: From<StoredExact<'a>>>> Body<&'a [u8], C> {
-    /// The body in these bytes, without a copy. `counters` reads the counters' records. O(1).
+impl<'a> Body<&'a [u8]> {
+    /// The body in these bytes, without a copy. O(1).
     ///
     /// # Errors
     /// [`ImageError`] if the header is not one of this kind, or if the length does not match it.
-    pub(crate) fn open(
-        bytes: &'a [u8],
-        kind: Kind,
-        counters: impl FnOnce(&'a [u8]) -> C,
-    ) -> Result<Self, ImageError> {
+    pub(crate) fn open(bytes: &'a [u8], kind: Kind) -> Result<Self, ImageError> {
         let header = Header::decode_as(kind, bytes)?;
         let (table, trailer) = header.parts(bytes)?;
-        let [records, stash, corrections] = header.split_trailer(trailer);
-        let exact = StoredExact::new(stash, corrections).into();
-        Ok(Self::of(&header, table, counters(records), exact))
+        Ok(Self::of(&header, table, trailer))
+    }
+
+    /// The body that a header describes, not verified. `trailer` is what a file has behind the
+    /// buckets.
+    fn of(header: &Header, table: &'a [u8], trailer: &'a [u8]) -> Self {
+        let spares = if header.kind == Kind::Filter { header.entries - header.distinct } else { 0 };
+        let mut state = State::new(header.kind, header.profile());
+        (state.len, state.entries, state.spares) = (header.len, header.entries, spares);
+        match header.clock() {
+            Some(clock) => {
+                state.expiry = Some(Expiry::uncounted(clock, Sweeps::Stored(trailer)));
+            }
+            None => state.side = Side::stored(header.split_trailer(trailer)),
+        }
+        Self { table: header.table(table), state, checksum: Some(header.body_checksum) }
     }
 }
 
 /// A second view of the same bytes. O(1).
-impl<C: ReadCounters<Exact: Clone> + Clone> Clone for Body<&[u8], C> {
+impl Clone for Body<&[u8]> {
     fn clone(&self) -> Self {
-        Self { buckets: self.buckets.clone(), state: self.state.clone(), checksum: self.checksum }
+        Self { table: self.table.clone(), state: self.state.clone(), checksum: self.checksum }
     }
 }
 
-impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
-    pub(crate) fn new(buckets: Buckets<B>, state: State<C>) -> Self {
-        Self { buckets, state, checksum: None }
-    }
-
-    /// The body that a header describes, not verified.
-    fn of(header: &Header, table: B, counters: C, exact: C::Exact) -> Self {
-        let spares = if header.kind == Kind::Filter { header.entries - header.distinct } else { 0 };
-        let state = State::new(header.kind, header.profile(), counters, exact);
-        let expiry = header.clock().map(Expiry::uncounted);
-        let state = State { len: header.len, entries: header.entries, spares, expiry, ..state };
-        Self { buckets: Buckets::of(header, table), state, checksum: Some(header.body_checksum) }
+impl<B: AsRef<[u8]>> Body<B> {
+    pub(crate) fn new(table: Table<B>, state: State<B>) -> Self {
+        Self { table, state, checksum: None }
     }
 
     /// A copy in its own memory.
-    pub(crate) fn copy(&self) -> Result<Body<Buffer, C::Owned>, MemoryError> {
+    pub(crate) fn copy(&self) -> Result<Body<Buffer>, MemoryError> {
         let grows = self.state.kind == Kind::Filter && self.state.profile.growable;
         let no_memory = MemoryError { bytes: self.size_in_bytes() };
-        let buckets = self.buckets.to_owned_buckets(grows).ok_or(no_memory)?;
-        let body = Body::new(buckets, self.state.copy().ok_or(no_memory)?);
+        let table = self.table.copy(grows).ok_or(no_memory)?;
+        let body = Body::new(table, self.state.copy().ok_or(no_memory)?);
         body.with_counted_stamps().ok_or(no_memory)
     }
 
@@ -112,20 +112,22 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
         range: Range<usize>,
         mut sink: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let buckets = self.buckets.bytes().len();
+        let buckets = self.table.bytes().len();
         let start = range.start.min(buckets);
-        self.buckets.each_piece(start..range.end.clamp(start, buckets), &mut sink)?;
-        let State { counters, exact, .. } = &self.state;
-        let behind = |range: Range<usize>, part: u64, bytes_each: usize| {
-            let bytes = usize::try_from(part).unwrap_or(usize::MAX).saturating_mul(bytes_each);
+        self.table.each_piece(start..range.end.clamp(start, buckets), &mut sink)?;
+        let behind = |range: Range<usize>, bytes: usize| {
             range.start.saturating_sub(bytes)..range.end.saturating_sub(bytes)
         };
-        let range = range.start.saturating_sub(buckets)..range.end.saturating_sub(buckets);
-        each_record(range.clone(), counters.iter().map(encode), &mut sink)?;
-        let range = behind(range, counters.len(), RECORD_BYTES);
-        each_record(range.clone(), exact.stash().map(encode), &mut sink)?;
-        let range = behind(range, exact.lens()[0], RECORD_BYTES);
-        each_record(range, exact.corrections().map(u64::to_le_bytes), &mut sink)
+        let mut range = behind(range, buckets);
+        if let Some(expiry) = &self.state.expiry {
+            let steps = expiry.sweeps.iter().map(u16::to_le_bytes);
+            return each_record(range, steps, 2, &mut sink);
+        }
+        for (records, width) in self.state.side.sections() {
+            each_record(range.clone(), records.iter().map(encode), width, &mut sink)?;
+            range = behind(range, bytes_of(records.len(), width));
+        }
+        Ok(())
     }
 
     /// The header. A view keeps its checksum: with a new one, damage would be sound from then on.
@@ -133,8 +135,10 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
         let body_checksum = self.checksum.unwrap_or_else(|| self.computed_checksum());
         let state = &self.state;
         let distinct = if state.kind == Kind::Filter { state.distinct() } else { 0 };
-        let (len, entries, counters) = (state.len, state.entries, state.counters.len());
-        let [stashed, corrections] = state.exact.lens();
+        let (len, entries) = (state.len, state.entries);
+        let sweeps = state.expiry.as_ref().map(|expiry| expiry.sweeps.records());
+        let counters = sweeps.unwrap_or(state.side.counters.len());
+        let (stashed, corrections) = (state.side.stash.len(), state.side.corrections.len());
         let empty = self.empty_header();
         Header { len, entries, counters, distinct, stashed, corrections, body_checksum, ..empty }
     }
@@ -148,10 +152,10 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// The header of an empty filter with these settings.
     fn empty_header(&self) -> Header {
         let State { kind, profile, expiry, .. } = &self.state;
-        let growing = self.buckets.growing();
-        let growth = growing.map(|growing| (growing.geometry(), growing.match_weight()));
+        let growth =
+            self.table.grows().then(|| (self.table.addresses(), self.table.match_weight()));
         let clock = expiry.as_ref().map(|expiry| &expiry.clock);
-        Header::of(*kind, self.buckets.shape(), profile, growth, clock)
+        Header::of(*kind, self.shape(), profile, growth, clock)
     }
 
     /// XXH3-64 of buckets, counters and exact answers as stored.
@@ -179,24 +183,37 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
 
     /// Bytes of the file: header, buckets, counters, stash and corrections.
     pub(crate) fn size_in_bytes(&self) -> usize {
-        let [stashed, corrections] = self.state.exact.lens();
-        let records = self.state.counters.len().saturating_add(stashed);
-        let trailer = records.saturating_mul(RECORD_BYTES as u64);
-        let trailer = trailer.saturating_add(corrections.saturating_mul(CORRECTION_BYTES as u64));
-        let trailer = usize::try_from(trailer).unwrap_or(usize::MAX);
-        (HEADER_BYTES + self.buckets.bytes().len()).saturating_add(trailer)
+        let State { side, expiry, .. } = &self.state;
+        let sweeps = expiry.as_ref().map_or(0, |expiry| expiry.sweeps.records());
+        let lists = side.sections().map(|(records, width)| bytes_of(records.len(), width));
+        lists.into_iter().fold(
+            HEADER_BYTES + self.table.bytes().len() + bytes_of(sweeps, RECORD_BYTES),
+            usize::saturating_add,
+        )
+    }
+
+    /// The packing of the buckets.
+    #[inline]
+    pub(crate) fn layout(&self) -> Layout {
+        self.table.layout()
+    }
+
+    /// The shape that the table was built with, in its present layout.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape::of(self.table.base(), self.layout())
     }
 
     /// Slots of all buckets.
     pub(crate) fn slots(&self) -> u64 {
-        self.buckets.count() * SLOTS as u64
+        self.table.buckets() * SLOTS as u64
     }
 
     /// The number of entries that match an absent key on average. O(1).
     pub(crate) fn false_candidates(&self) -> f64 {
-        match self.buckets.growing() {
-            None => self.state.entries as f64 / self.possible_entries(),
-            Some(growing) => growing.matches_of_an_absent_key(),
+        if self.table.grows() {
+            self.table.matches_of_an_absent_key()
+        } else {
+            self.state.entries as f64 / self.possible_entries()
         }
     }
 
@@ -208,31 +225,26 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// An estimate of the number of distinct keys, none above the number of copies.
     pub(crate) fn distinct_estimate(&self) -> f64 {
         let estimate = shape::distinct_keys(self.state.distinct(), self.possible_entries());
-        let estimate = estimate + self.state.exact.lens()[0] as f64;
+        let estimate = estimate + self.state.side.stash.len() as f64;
         estimate.min(self.state.len as f64)
     }
 
     /// The number of entries that keys can have, all equally likely. In a growing table, the number
     /// that would give the same false-positive rate.
     pub(crate) fn possible_entries(&self) -> f64 {
-        match self.buckets.growing() {
-            None => {
-                let bits = self.buckets.layout().fraction_bits();
-                shape::possible_entries(bits, self.buckets.count())
-            }
-            Some(growing) => self.state.entries.max(1) as f64 / growing.matches_of_an_absent_key(),
+        if self.table.grows() {
+            return self.state.entries.max(1) as f64 / self.table.matches_of_an_absent_key();
         }
+        shape::possible_entries(self.table.layout().fraction_bits(), self.table.buckets())
     }
 }
 
-impl<C: WriteCounters> Body<Buffer, C> {
+impl Body<Buffer> {
     /// Bytes that it has allocated beside the buckets: counters, exact answers, and the memory of
     /// searches.
     pub(crate) fn allocated_beside(&self) -> usize {
-        let State { counters, exact, expiry, .. } = &self.state;
-        let stamps = expiry.as_ref().map_or(0, Expiry::allocated_bytes);
-        let answers = counters.allocated_bytes() + exact.allocated_bytes();
-        answers + stamps + self.state.search_bytes()
+        let stamps = self.state.expiry.as_ref().map_or(0, Expiry::allocated_bytes);
+        self.state.side.allocated_bytes() + stamps + self.state.search_bytes()
     }
 
     /// The body that a header describes, verified. `trailer` is what a file has behind the buckets.
@@ -242,12 +254,10 @@ impl<C: WriteCounters> Body<Buffer, C> {
         table: Buffer,
         trailer: &[u8],
     ) -> Result<Self, ImageError> {
-        let [records, stash, corrections] = header.split_trailer(trailer);
-        let exact = StoredExact::new(stash, corrections).into();
-        let view = Body::of(header, table.as_ref(), C::stored(records), exact);
+        let view = Body::of(header, table.as_ref(), trailer);
         view.verify()?;
         let state = view.state.copy().ok_or(ImageError::NoMemory)?;
-        let body = Self::new(Buckets::of(header, table).restored(), state);
+        let body = Self::new(header.table(table).restored(), state);
         body.with_counted_stamps().ok_or(ImageError::NoMemory)
     }
 
@@ -255,34 +265,40 @@ impl<C: WriteCounters> Body<Buffer, C> {
     pub(crate) fn empty(kind: Kind, shape: Shape, profile: Profile) -> Option<Self> {
         // Maplets that grow have the growing table from the start.
         let grows = kind == Kind::Filter && profile.growable;
-        let state = State::new(kind, profile, C::default(), C::Exact::default());
-        Some(Self::new(Buckets::empty(shape, grows)?, state))
+        let table = Table::empty(shape.geometry(), shape.layout, grows)?;
+        Some(Self::new(table, State::new(kind, profile)))
     }
 
     /// Removes everything. The size stays.
     pub(crate) fn clear(&mut self) {
-        self.buckets.clear();
+        self.table.clear();
         self.state.clear();
     }
 }
 
 /// Equal file images, but for how many buckets are still to be widened: built alike, and changed
 /// alike since.
-impl<C: ReadCounters + PartialEq> PartialEq for Body<Buffer, C> {
+impl PartialEq for Body<Buffer> {
     fn eq(&self, other: &Self) -> bool {
-        self.buckets == other.buckets && self.state == other.state
+        self.table == other.table && self.state == other.state
     }
 }
 
-/// Passes this range of the bytes of records to `sink`.
+/// The bytes of so many records; more than any memory has if they cannot be counted.
+fn bytes_of(records: u64, width: usize) -> usize {
+    usize::try_from(records).unwrap_or(usize::MAX).saturating_mul(width)
+}
+
+/// Passes this range of the bytes of records to `sink`, each of which has `width` bytes.
 fn each_record<const N: usize, E>(
     range: Range<usize>,
     records: impl Iterator<Item = [u8; N]>,
+    width: usize,
     mut sink: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let numbered = (0..range.end.div_ceil(N)).zip(records);
-    for (number, bytes) in numbered.skip(range.start / N) {
-        let within = |end: usize| end.saturating_sub(number * N).min(N);
+    let numbered = (0..range.end.div_ceil(width)).zip(records);
+    for (number, bytes) in numbered.skip(range.start / width) {
+        let within = |end: usize| end.saturating_sub(number * width).min(width);
         sink(&bytes[within(range.start)..within(range.end)])?;
     }
     Ok(())

@@ -4,15 +4,14 @@
 //! filter the value of an entry is its count. From the largest value on, the counter goes up; a
 //! removal lowers the counter first.
 
-use super::{Reader, State, Writer};
+use super::{Body, State};
 use crate::error::FullError;
 use crate::image::Kind;
+use crate::mem::buffer::Buffer;
 use crate::packing::Layout;
-use crate::state::counters::{ReadCounters, WriteCounters};
-use crate::state::exact::ReadExact;
-use crate::table::{Addressing, Cuckoo, CuckooMut, LocationOf, Match, grows};
+use crate::table::{Entry, Place, at_place};
 
-impl<C: ReadCounters> State<C> {
+impl<B: AsRef<[u8]>> State<B> {
     /// The count in a slot, without a counter.
     #[inline]
     pub(super) fn in_slot(&self, layout: Layout, slot: u64) -> u64 {
@@ -20,33 +19,33 @@ impl<C: ReadCounters> State<C> {
     }
 }
 
-impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
+impl<B: AsRef<[u8]>> Body<B> {
     /// All copies in slots, counters and the stash: those of the keys, and what growth has left.
     /// O(counters); O(buckets) in a counting filter.
-    pub(crate) fn held(self) -> u128 {
+    pub(crate) fn held(&self) -> u128 {
         let entries = u128::from(self.state.entries);
         let in_slots = match self.state.kind {
             Kind::Filter => entries,
             Kind::Counting => {
-                let entries = self.table.table().entries();
+                let entries = self.table.entries();
                 entries.map(|entry| u128::from(self.in_slot(&entry))).sum()
             }
             // Values and stamps are no copies.
             Kind::Maplet | Kind::Expiring => return entries,
         };
-        let beside = self.state.counters.iter().chain(self.state.exact.stash());
+        let beside = self.state.side.counters.iter().chain(self.state.side.stash.iter());
         in_slots + beside.map(|(_, copies)| u128::from(copies)).sum::<u128>()
     }
 
     /// How often the key with this address is in.
-    pub(crate) fn count_key(self, address: u64) -> u64 {
-        self.count(&self.table.table().geometry().locate(address))
+    pub(crate) fn count_key(&self, address: u64) -> u64 {
+        at_place!(self.table, P => self.count_at(&P::locate(self.table.addresses(), address)))
     }
 
     /// The sum over all entries that match. Entries of one length have one name and one counter.
-    pub(crate) fn count(self, at: &LocationOf<T>) -> u64 {
+    pub(crate) fn count_at(&self, at: &impl Place) -> u64 {
         let (mut seen, mut sum) = (0_u64, 0_u64);
-        for entry in self.table.table().matches(at) {
+        for entry in self.table.matches(at) {
             let beyond = self.beyond(&entry);
             let bit = u64::from(beyond > 0) << entry.prefix.length;
             sum = sum.saturating_add(self.in_slot(&entry));
@@ -57,29 +56,29 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
     }
 
     /// How often the keys of an entry are in: its copies or its value, and its counter.
-    pub(crate) fn count_of(self, entry: &Match) -> u64 {
+    pub(crate) fn count_of(&self, entry: &Entry) -> u64 {
         let in_slots = match self.state.kind {
             Kind::Counting => self.in_slot(entry),
-            Kind::Filter | Kind::Maplet | Kind::Expiring => self.table.table().equals(entry),
+            Kind::Filter | Kind::Maplet | Kind::Expiring => self.table.equals(entry),
         };
         in_slots.saturating_add(self.beyond(entry))
     }
 
     /// The count in a slot of a bucket, with its counter.
-    pub(crate) fn count_in(self, bucket: u64, slot: u64) -> u64 {
-        let entry = self.table.table().entry(bucket, slot);
+    pub(crate) fn count_in(&self, bucket: u64, slot: u64) -> u64 {
+        let entry = self.table.entry(bucket, slot);
         self.in_slot(&entry).saturating_add(self.beyond(&entry))
     }
 
-    pub(super) fn in_slot(self, entry: &Match) -> u64 {
-        self.state.in_slot(self.table.table().layout(), entry.slot)
+    pub(super) fn in_slot(&self, entry: &Entry) -> u64 {
+        self.state.in_slot(self.table.layout(), entry.slot)
     }
 
     /// The counter of an entry; 0 if it has none.
     #[inline]
-    pub(crate) fn beyond(self, entry: &Match) -> u64 {
-        if self.state.counters.len() > 0 && self.may_have_counter(entry) {
-            self.state.counters.get(self.table.table().name(entry))
+    pub(crate) fn beyond(&self, entry: &Entry) -> u64 {
+        if self.state.side.counters.len() > 0 && self.may_have_counter(entry) {
+            self.state.side.counters.get(self.table.name(entry)).unwrap_or(0)
         } else {
             0
         }
@@ -88,55 +87,61 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
     /// Whether an entry may have a counter: only if its value is the largest. Without values, every
     /// entry may.
     #[inline]
-    pub(super) fn may_have_counter(self, entry: &Match) -> bool {
-        let layout = self.table.table().layout();
+    pub(super) fn may_have_counter(&self, entry: &Entry) -> bool {
+        let layout = self.table.layout();
         layout.value_of(entry.slot) == layout.largest_value()
     }
 }
 
-impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
+impl Body<Buffer> {
     /// Raises the count of a key in a counting filter by `times`, and returns it.
-    pub(crate) fn add(mut self, address: u64, times: u64) -> Result<u64, FullError> {
+    pub(super) fn add_in_table(&mut self, address: u64, times: u64) -> Result<u64, FullError> {
+        at_place!(self.table, P => {
+            let at = P::locate(self.table.addresses(), address);
+            self.add_at(at, times)
+        })
+    }
+
+    fn add_at<P: Place>(&mut self, at: P, times: u64) -> Result<u64, FullError> {
         let len = self.state.len.checked_add(times).ok_or(FullError::Overflow)?;
-        let at = self.table.table().geometry().locate(address);
-        let count = match self.table.table().longest(&at) {
+        let count = match self.table.longest(&at) {
             Some(entry) => self.raise(&entry, times)?,
             None => self.begin(at, times)?,
         };
         self.state.len = len;
         // In a growing table the key may have several entries.
-        Ok(if grows::<T>() { self.reader().count_key(address) } else { count })
+        Ok(if P::GROWS { self.count_at(&at.relocated(self.table.addresses())) } else { count })
     }
 
     /// Makes an entry for a key that has none. Returns its count.
-    fn begin(&mut self, at: LocationOf<T>, times: u64) -> Result<u64, FullError> {
+    fn begin(&mut self, at: impl Place, times: u64) -> Result<u64, FullError> {
         if times > 0 {
             let in_slot = times.min(self.layout().largest_value());
             self.insert_value(at, in_slot)?;
-            self.add_beyond(&self.table.relocate(&at), times - in_slot);
+            self.add_beyond(&at.relocated(self.table.addresses()), times - in_slot);
         }
         Ok(times)
     }
 
     /// Adds to the counter of a new entry what its slot cannot hold.
-    pub(super) fn add_beyond(&mut self, at: &LocationOf<T>, beyond: u64) {
+    pub(super) fn add_beyond(&mut self, at: &impl Place, beyond: u64) {
         if beyond > 0
-            && let Some(name) = self.table.table().name_of_longest(at)
+            && let Some(name) = self.table.name_of_longest(at)
         {
-            self.state.counters.add_all(name, beyond);
+            self.state.side.counters.add_all(name, beyond);
         }
     }
 
     /// Raises the count of an entry by `times`, and returns it.
-    pub(super) fn raise(&mut self, entry: &Match, times: u64) -> Result<u64, FullError> {
+    pub(super) fn raise(&mut self, entry: &Entry, times: u64) -> Result<u64, FullError> {
         let layout = self.layout();
         let count = layout.value_of(entry.slot);
         let in_slot = count.saturating_add(times).min(layout.largest_value());
         let beyond = times - (in_slot - count);
         let counted = if beyond > 0 {
-            self.state.counters.add(self.table.table().name(entry), beyond, u64::MAX)?
+            self.state.side.counters.add(self.table.name(entry), beyond, u64::MAX)?
         } else if in_slot == layout.largest_value() {
-            self.state.counters.get(self.table.table().name(entry))
+            self.state.side.counters.get(self.table.name(entry)).unwrap_or(0)
         } else {
             0
         };
@@ -145,29 +150,31 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     }
 
     /// Lowers the count of a key in a counting filter by 1. False if it is 0.
-    pub(crate) fn subtract(mut self, address: u64) -> bool {
-        let table = self.table.table();
-        let Some(entry) = table.longest(&table.geometry().locate(address)) else { return false };
-        let (layout, may_have_counter) = (self.layout(), self.reader().may_have_counter(&entry));
-        if !may_have_counter || !self.state.counters.take(self.table.table().name(&entry)) {
+    pub(super) fn subtract_in_table(&mut self, address: u64) -> bool {
+        let longest = at_place!(self.table, P => {
+            self.table.longest(&P::locate(self.table.addresses(), address))
+        });
+        let Some(entry) = longest else { return false };
+        let (layout, may_have_counter) = (self.layout(), self.may_have_counter(&entry));
+        if !may_have_counter || !self.state.side.counters.take(self.table.name(&entry)) {
             let left = layout.value_of(entry.slot) - 1;
             if left > 0 {
                 self.revalue(&entry, left);
             } else {
-                self.table.write(&entry, 0);
+                self.table.overwrite(&entry, 0);
                 self.state.entries -= 1;
             }
         }
-        self.note_one_less();
+        self.note_one_less(self.table.grows());
         true
     }
 
     /// Gives an entry another value.
-    fn revalue(&mut self, entry: &Match, value: u64) {
+    fn revalue(&mut self, entry: &Entry, value: u64) {
         let layout = self.layout();
         let slot = layout.slot(layout.fingerprint_of(entry.slot), value);
         if slot != entry.slot {
-            self.table.write(entry, slot);
+            self.table.overwrite(entry, slot);
         }
     }
 }

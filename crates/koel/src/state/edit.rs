@@ -8,27 +8,26 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::ops::{ControlFlow, Range};
 
-use super::{Body, Buckets, changing};
+use super::Body;
 use crate::error::FullError;
 use crate::mem::buffer::Buffer;
 use crate::mem::vector::BLOCK;
-use crate::state::counters::{Counters, ReadCounters};
-use crate::state::exact::{MOST, ReadExact};
+use crate::side::MOST_ANSWERS;
 use crate::state::insert::COPIES;
 use crate::table::blocks::{Hashes, Until, address_of, each_address};
 
 /// Where there are exact answers, a batch looks for them among so many keys at a time.
 const RUN: usize = 64 * BLOCK;
 
-impl Body<Buffer, Counters> {
+impl Body<Buffer> {
     /// Adds a copy of a key; if `UNIQUE`, only if it is not in. Returns whether it was added. A
     /// growable filter that is full grows.
     #[inline(always)]
     pub(crate) fn insert<const UNIQUE: bool>(&mut self, address: u64) -> Result<bool, FullError> {
-        if !self.state.exact.is_empty() {
+        if self.state.side.has_answers() {
             return self.insert_settled::<UNIQUE>(address);
         }
-        match changing!(self, writer => writer.insert::<UNIQUE>(address)) {
+        match self.insert_in_table::<UNIQUE>(address) {
             Ok(added) => Ok(added),
             Err(full) => self.insert_full(address, full).map(|()| true),
         }
@@ -38,9 +37,9 @@ impl Body<Buffer, Counters> {
     #[cold]
     #[inline(never)]
     fn insert_settled<const UNIQUE: bool>(&mut self, address: u64) -> Result<bool, FullError> {
-        let added = match self.state.exact.copies(address) {
-            None => changing!(self, writer => writer.insert::<UNIQUE>(address)),
-            Some(0) => changing!(self, writer => writer.insert::<COPIES>(address)),
+        let added = match self.state.side.answer(address) {
+            None => self.insert_in_table::<UNIQUE>(address),
+            Some(0) => self.insert_in_table::<COPIES>(address),
             Some(_) if UNIQUE => return Ok(false),
             Some(_) => return self.stash(address, 1).map(|()| true),
         };
@@ -48,7 +47,7 @@ impl Body<Buffer, Counters> {
             Ok(added) => added,
             Err(full) => self.insert_full(address, full).map(|()| true)?,
         };
-        self.state.exact.lift(address);
+        self.state.side.corrections.remove(address);
         Ok(added)
     }
 
@@ -61,7 +60,8 @@ impl Body<Buffer, Counters> {
             return Err(full);
         }
         if self.grows_instead(full) && self.state.must_grow(self.slots()) {
-            match self.start_to_grow()?.insert::<COPIES>(address) {
+            self.start_to_grow()?;
+            match self.insert_in_table::<COPIES>(address) {
                 Err(FullError::Slots { .. }) => {}
                 added => return added.map(|_| ()),
             }
@@ -76,20 +76,19 @@ impl Body<Buffer, Counters> {
     /// cannot grow any more.
     fn stash(&mut self, address: u64, copies: u64) -> Result<(), FullError> {
         let state = &self.state;
-        let [stashed, _] = state.exact.lens();
-        let has_room = match &self.buckets {
-            Buckets::Growing(table) => table.may_gain_entries(state.entries),
-            Buckets::Fixed(_) => {
-                let extra = state.counters.len().saturating_add(stashed);
-                state.wanted_slots() < state.profile.capacity && extra < state.profile.counter_limit
-            }
+        let stashed = state.side.stash.len();
+        let has_room = if self.table.grows() {
+            self.table.may_gain_entries(state.entries)
+        } else {
+            let extra = state.side.counters.len().saturating_add(stashed);
+            state.wanted_slots() < state.profile.capacity && extra < state.profile.counter_limit
         };
-        let is_in = state.exact.copies(address).is_some_and(|copies| copies > 0);
-        if !(is_in || has_room && stashed < MOST) {
+        let is_in = state.side.stashed(address) > 0;
+        if !(is_in || has_room && stashed < MOST_ANSWERS) {
             return Err(state.out_of_slots());
         }
         self.state.len = state.len.checked_add(copies).ok_or(FullError::Overflow)?;
-        self.state.exact.stash_copies(address, copies);
+        self.state.side.stash_copies(address, copies);
         Ok(())
     }
 
@@ -129,38 +128,40 @@ impl Body<Buffer, Counters> {
 
     /// Whether an entry matches a key without an exact answer.
     fn is_taken_for_another(&self, address: u64) -> bool {
-        self.state.exact.copies(address).is_none() && self.buckets.contains(address)
+        self.state.side.answer(address).is_none() && self.table.contains(address)
     }
 
     /// Makes corrections for different keys without an exact answer, all or none.
     fn correct_each(&mut self, addresses: &[u64]) -> Result<(), FullError> {
-        let (limit, [_, corrections]) = (self.slots().min(MOST), self.state.exact.lens());
-        if addresses.len() as u64 > limit.saturating_sub(corrections) {
+        let limit = self.slots().min(MOST_ANSWERS);
+        if addresses.len() as u64 > limit.saturating_sub(self.state.side.corrections.len()) {
             return Err(FullError::Corrections { limit });
         }
-        addresses.iter().for_each(|&address| self.state.exact.correct(address));
+        for &address in addresses {
+            self.state.side.correct(address);
+        }
         Ok(())
     }
 
     /// Removes one copy of a key. False, and nothing changed, if it is not in.
     #[inline(always)]
     pub(crate) fn remove(&mut self, address: u64) -> bool {
-        if !self.state.exact.is_empty()
+        if self.state.side.has_answers()
             && let Some(removed) = self.take_settled(address)
         {
             return removed;
         }
-        changing!(self, writer => writer.remove(address, 0))
+        self.remove_from_table(address, 0)
     }
 
     /// Removes one copy of a key that has an exact answer. `None` if it has none.
     #[cold]
     #[inline(never)]
     fn take_settled(&mut self, address: u64) -> Option<bool> {
-        self.state.exact.copies(address)?;
-        let removed = self.state.exact.take(address);
+        self.state.side.answer(address)?;
+        let removed = self.state.side.stash.take(address);
         if removed {
-            changing!(self, writer => writer.note_one_less());
+            self.note_one_less(self.table.grows());
         }
         Some(removed)
     }
@@ -172,7 +173,7 @@ impl Body<Buffer, Counters> {
         hashes: impl Hashes,
         added: &mut [bool],
     ) -> Result<(), FullError> {
-        let is_plain = UNIQUE && self.state.exact.is_empty();
+        let is_plain = UNIQUE && !self.state.side.has_answers();
         let mut done = if is_plain { self.insert_by_segment(hashes, added) } else { 0 };
         while done < hashes.len() {
             let end = self.end_of_run(hashes, done);
@@ -209,7 +210,7 @@ impl Body<Buffer, Counters> {
                 }
             }
         };
-        let inserted = changing!(self, writer => writer.insert_each::<UNIQUE>(hashes, first, note));
+        let inserted = self.insert_each_in_table::<UNIQUE>(hashes, first, note);
         if !UNIQUE {
             *done = first + usize::try_from(self.state.len - before).expect("one for each key");
         }
@@ -219,7 +220,7 @@ impl Body<Buffer, Counters> {
     /// Removes one copy of each key, and writes to `removed` whether it was in.
     pub(crate) fn remove_each(&mut self, hashes: impl Hashes, removed: &mut [bool]) {
         self.take_each(hashes, removed, Self::remove, |body, keys, first, removed| {
-            changing!(body, writer => writer.remove_each(keys, first, removed));
+            body.remove_each_from_table(keys, first, removed);
         });
     }
 
@@ -247,8 +248,8 @@ impl Body<Buffer, Counters> {
 
     /// Adds to the count of a key in a counting filter, and returns the count.
     pub(crate) fn add(&mut self, address: u64, times: u64) -> Result<u64, FullError> {
-        if self.state.exact.is_empty() || self.state.exact.copies(address).is_none() {
-            match changing!(self, writer => writer.add(address, times)) {
+        if !self.state.side.has_answers() || self.state.side.answer(address).is_none() {
+            match self.add_in_table(address, times) {
                 Err(FullError::Slots { .. }) => {}
                 count => return count,
             }
@@ -259,12 +260,12 @@ impl Body<Buffer, Counters> {
 
     /// Lowers the count of a key in a counting filter by 1. False if it is 0.
     pub(crate) fn subtract(&mut self, address: u64) -> bool {
-        if !self.state.exact.is_empty()
+        if self.state.side.has_answers()
             && let Some(subtracted) = self.take_settled(address)
         {
             return subtracted;
         }
-        changing!(self, writer => writer.subtract(address))
+        self.subtract_in_table(address)
     }
 
     /// Adds one to the count of each key, in order.
@@ -272,11 +273,9 @@ impl Body<Buffer, Counters> {
         let mut done = 0;
         while done < hashes.len() {
             let (keys, first) = (Until(hashes, self.end_of_run(hashes, done)), done);
-            let run = changing!(self, writer => {
-                writer.one_by_one(keys, first, |writer, key, address| {
-                    done = key;
-                    writer.add(address, 1).map(|_| done += 1)
-                })
+            let run = self.one_by_one(keys, first, |body, key, address| {
+                done = key;
+                body.add_in_table(address, 1).map(|_| done += 1)
             });
             if run.is_err() || done == first {
                 self.add(address_of(hashes, done), 1)?;
@@ -289,11 +288,9 @@ impl Body<Buffer, Counters> {
     /// Lowers the count of each key by 1, and writes to `removed` whether it was above 0.
     pub(crate) fn subtract_each(&mut self, hashes: impl Hashes, removed: &mut [bool]) {
         self.take_each(hashes, removed, Self::subtract, |body, keys, first, removed| {
-            let Ok(()) = changing!(body, writer => {
-                writer.one_by_one(keys, first, |writer, key, address| {
-                    removed[key] = writer.subtract(address);
-                    Ok::<(), Infallible>(())
-                })
+            let Ok(()) = body.one_by_one(keys, first, |body, key, address| {
+                removed[key] = body.subtract_in_table(address);
+                Ok::<(), Infallible>(())
             });
         });
     }
@@ -301,13 +298,13 @@ impl Body<Buffer, Counters> {
     /// The end of the keys from number `first` on that can be changed together: the next key that
     /// may have an exact answer. It is `first` if that key may have one.
     fn end_of_run(&self, hashes: impl Hashes, first: usize) -> usize {
-        let exact = &self.state.exact;
-        if exact.is_empty() {
+        let side = &self.state.side;
+        if !side.has_answers() {
             return hashes.len();
         }
         let end = hashes.len().min(first + RUN);
         let found = each_address(hashes, first..end, |key, address| {
-            if exact.may_have(address) {
+            if side.may_answer(address) {
                 ControlFlow::Break(key)
             } else {
                 ControlFlow::Continue(())

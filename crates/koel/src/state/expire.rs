@@ -10,51 +10,44 @@
 //! * **In a table that grows**, entries of different lengths may match one key. A lookup takes the
 //!   youngest of them, and an insert renews the longest, which fewest other keys share.
 //!
-//! `expire_room.rs` makes room for an entry whose buckets are full.
+//! `room.rs` makes room for an entry whose buckets are full.
 
 use core::convert::Infallible;
 use core::{iter, mem};
 
-use super::{Body, Expiry, State, Writer, changing, on_table};
+use super::stamps::Counts;
+use super::{Body, Expiry};
 use crate::error::FullError;
 use crate::image::shape::{Profile, Shape};
 use crate::image::{Clock, Kind};
 use crate::mem::buffer::Buffer;
-use crate::packing::Layout;
-use crate::state::counters::{ReadCounters, WriteCounters};
-use crate::state::full::Crowded;
-use crate::state::sweeps::Sweeps;
 use crate::table::blocks::{Hashes, each_candidate};
-use crate::table::search::Search;
-use crate::table::{Addressing, Cuckoo, CuckooMut, LocationOf, Match, Put, grows};
+use crate::table::{Entry, Place, Put, at_place};
 
 /// An insert of a live key gives it the time of the insert.
 pub(crate) const RENEWS: bool = false;
 /// A live key keeps its time.
 pub(crate) const KEEPS: bool = true;
 
-impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
+impl<B: AsRef<[u8]>> Body<B> {
     /// The clock.
     ///
     /// # Panics
     /// If it is not the body of an expiring filter.
     #[inline]
     pub(crate) fn clock(&self) -> &Clock {
-        let Some(expiry) = &self.state.expiry else {
-            unreachable!("an expiring filter has a clock")
-        };
-        &expiry.clock
+        self.state.clock()
     }
 
     /// The age of the youngest live entry of the key with this address.
     #[inline]
     pub(crate) fn age(&self, address: u64) -> Option<u64> {
-        on_table!(&self.buckets, table => {
-            let (location, is_there) = table.look_up(address);
+        at_place!(self.table, P => {
+            let (at, is_there) = P::look_up(&self.table, address);
             if !is_there {
                 return None;
             }
-            let ages = table.matches(&location).map(|it| self.age_of(it.bucket, it.slot));
+            let ages = self.table.matches(&at).map(|it| self.age_of(it.bucket, it.slot));
             ages.min().filter(|&age| self.clock().is_live(age))
         })
     }
@@ -62,30 +55,29 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// Calls `found` with the number and the age of each key that has a live entry.
     pub(crate) fn each_age(&self, hashes: impl Hashes, mut found: impl FnMut(usize, u64)) {
         let clock = self.clock();
-        on_table!(&self.buckets, table => each_candidate(table, hashes, |key, buckets, slots| {
-            let mut slots = slots;
+        each_candidate(&self.table, hashes, |key, buckets, mut slots| {
             let slots = iter::from_fn(|| slots.next_of_pair());
             let age = slots.map(|(which, slot)| self.age_of(buckets[which], slot)).min();
             if let Some(age) = age.filter(|&age| clock.is_live(age)) {
                 found(key, age);
             }
-        }));
+        });
     }
 
     /// The age of the entry in a slot of a bucket.
     #[inline]
-    fn age_of(&self, bucket: u64, slot: u64) -> u64 {
-        let stamp = self.buckets.layout().value_of(slot);
-        self.clock().age(self.state.counters.swept(bucket), stamp)
+    pub(super) fn age_of(&self, bucket: u64, slot: u64) -> u64 {
+        let stamp = self.table.layout().value_of(slot);
+        let expiry = self.state.expiry_ref();
+        expiry.clock.age(expiry.sweeps.swept(bucket), stamp)
     }
 
     /// Calls `each` with the stamp of every live entry.
     pub(crate) fn each_live(&self, mut each: impl FnMut(u64)) {
-        let layout = self.buckets.layout();
-        let is_live = |it: &Match| self.clock().is_live(self.age_of(it.bucket, it.slot));
-        on_table!(&self.buckets, table => {
-            table.entries().filter(is_live).for_each(|it| each(layout.value_of(it.slot)));
-        });
+        let layout = self.table.layout();
+        let is_live = |it: &Entry| self.clock().is_live(self.age_of(it.bucket, it.slot));
+        let entries = self.table.entries();
+        entries.filter(is_live).for_each(|it| each(layout.value_of(it.slot)));
     }
 
     /// The number of live entries, counted in a pass.
@@ -96,67 +88,49 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     }
 }
 
-impl<C: WriteCounters> Body<Buffer, C> {
+impl Body<Buffer> {
     /// The body with its stamps counted, if it has any. `None` without memory for the counts.
     pub(crate) fn with_counted_stamps(mut self) -> Option<Self> {
         if let Some(expiry) = &self.state.expiry {
-            let mut counted = Expiry::counting(expiry.clock)?;
-            self.each_live(|stamp| *counted.count(stamp) += 1);
-            self.state.expiry = Some(counted);
+            self.count_stamps(Counts::zeros(&expiry.clock)?);
         }
         Some(self)
+    }
+
+    /// Counts the stamps of live entries in `counts`, which are 0.
+    fn count_stamps(&mut self, mut counts: Counts) {
+        self.each_live(|stamp| *counts.of(stamp) += 1);
+        self.state.expiry.iter_mut().for_each(|expiry| expiry.counts = mem::take(&mut counts));
     }
 }
 
 /// Changes of an expiring filter. They panic if it is the body of something else.
-impl Body<Buffer, Sweeps> {
+impl Body<Buffer> {
     /// The body of an empty filter, swept at the present step; `None` if there is no memory for it.
     pub(crate) fn expiring(shape: Shape, profile: Profile, clock: Clock) -> Option<Self> {
         let mut body = Self::empty(Kind::Expiring, shape, profile)?;
-        body.state.counters = Sweeps::new(body.buckets.count(), clock.step)?;
-        body.state.expiry = Some(Expiry::counting(clock)?);
+        body.state.expiry = Some(Expiry::empty(clock, body.table.buckets())?);
         Some(body)
     }
 
-    /// [`Stamped::insert`].
-    #[inline]
-    pub(crate) fn insert_stamped<const KEEPS: bool>(
-        &mut self,
-        address: u64,
-        age: u64,
-    ) -> Result<bool, FullError> {
-        changing!(self, writer => Stamped::of(writer).insert::<KEEPS>(address, age))
-    }
-
-    /// The same at age 0 for many keys, in order. Sets `added` for those that were new.
+    /// The same as [`insert_stamped`](Self::insert_stamped) at age 0 for many keys, in order. Sets `added` for those that were new.
     pub(crate) fn insert_each_stamped<const KEEPS: bool>(
         &mut self,
         hashes: impl Hashes,
         added: &mut [bool],
     ) -> Result<(), FullError> {
-        changing!(self, writer => writer.one_by_one(hashes, 0, |writer, key, address| {
-            added[key] = Stamped::of(writer).insert::<KEEPS>(address, 0)?;
+        self.one_by_one(hashes, 0, |body, key, address| {
+            added[key] = body.insert_stamped::<KEEPS>(address, 0)?;
             Ok(())
-        }))
+        })
     }
 
-    /// [`Stamped::remove`].
-    #[inline]
-    pub(crate) fn remove_stamped(&mut self, address: u64) -> bool {
-        changing!(self, writer => Stamped::of(writer).remove(address))
-    }
-
-    /// The same for many keys. Writes to `removed` whether each had a live entry.
+    /// [`remove_stamped`](Self::remove_stamped) for many keys. Writes to `removed` whether each had a live entry.
     pub(crate) fn remove_each_stamped(&mut self, hashes: impl Hashes, removed: &mut [bool]) {
-        let Ok(()) = changing!(self, writer => writer.one_by_one(hashes, 0, |writer, key, address| {
-            removed[key] = Stamped::of(writer).remove(address);
+        let Ok(()) = self.one_by_one(hashes, 0, |body, key, address| {
+            removed[key] = body.remove_stamped(address);
             Ok::<(), Infallible>(())
-        }));
-    }
-
-    /// Goes on to the step of tick `now`, unless it is earlier. Returns how many entries expired.
-    pub(crate) fn advance(&mut self, now: u64) -> u64 {
-        changing!(self, writer => Stamped::of(writer).advance(now))
+        });
     }
 
     /// Sets the tick at which the present step began.
@@ -169,72 +143,56 @@ impl Body<Buffer, Sweeps> {
     /// Moves the live entries to the smallest table that holds them.
     pub(crate) fn shrink_stamped(&mut self) {
         // All dead entries, in one pass.
-        changing!(self, writer => Stamped::of(writer).sweep_all());
-        let mut sweeps = mem::take(&mut self.state.counters);
+        self.sweep_all();
         self.shrink_to_fit();
-        sweeps.note_all(self.buckets.count(), self.clock().step);
-        self.state.counters = sweeps;
+        let (buckets, expiry) = (self.table.buckets(), self.state.expiry());
+        expiry.sweeps.note_all(buckets, expiry.clock.step);
         // Growth may double entries without bits of their own, so they are counted again.
-        let Some(mut expiry) = self.state.expiry.clone() else { return };
-        expiry.clear();
-        self.each_live(|stamp| *expiry.count(stamp) += 1);
-        self.state.expiry = Some(expiry);
+        let counts = mem::take(&mut expiry.counts).cleared();
+        self.count_stamps(counts);
         self.state.len = self.state.entries;
     }
 }
 
-/// A table of stamped entries, for changes.
-pub(crate) struct Stamped<'a, T> {
-    pub(super) table: &'a mut T,
-    pub(super) layout: Layout,
-    pub(super) expiry: &'a mut Expiry,
-    pub(super) sweeps: &'a mut Sweeps,
-    /// Live entries.
-    pub(super) len: &'a mut u64,
-    /// Live and dead ones.
-    pub(super) entries: &'a mut u64,
-    pub(super) search: &'a mut Search,
-    pub(super) capacity: u64,
-}
-
-impl<'a, T: CuckooMut> Stamped<'a, T> {
-    /// # Panics
-    /// If it is not the table of an expiring filter.
-    #[inline]
-    fn of(writer: Writer<'a, T, Sweeps>) -> Self {
-        let State { expiry, counters: sweeps, len, entries, search, profile, .. } = writer.state;
-        let Some(expiry) = expiry else { unreachable!("an expiring filter has a clock") };
-        let layout = writer.table.table().layout();
-        let (table, capacity) = (writer.table, profile.capacity);
-        Self { table, layout, expiry, sweeps, len, entries, search, capacity }
-    }
-
+impl Body<Buffer> {
     /// Gives the entry of a key a stamp of this age, unless it has a younger one; where `KEEPS`,
     /// unless it is live. True if the key had no live entry.
     #[inline]
-    pub(crate) fn insert<const KEEPS: bool>(
+    pub(crate) fn insert_stamped<const KEEPS: bool>(
         &mut self,
         address: u64,
         age: u64,
     ) -> Result<bool, FullError> {
-        let (location, is_there) = self.table.look_up(address);
+        at_place!(self.table, P => {
+            let (at, is_there) = P::look_up(&self.table, address);
+            self.insert_stamped_at::<KEEPS, P>(at, is_there, age)
+        })
+    }
+
+    #[inline(always)]
+    fn insert_stamped_at<const KEEPS: bool, P: Place>(
+        &mut self,
+        at: P,
+        is_there: bool,
+        age: u64,
+    ) -> Result<bool, FullError> {
         // An entry that makes steps of growth due gets memory for them before any byte is changed.
-        if grows::<T>()
-            && self.table.table().is_overfull(*self.len + 1)
-            && !(is_there && self.has_live(&location))
+        if P::GROWS
+            && self.table.is_overfull(self.state.len + 1)
+            && !(is_there && self.has_live(&at))
         {
             self.reserve_steps()?;
         }
-        match if is_there { self.longest(&location) } else { None } {
-            Some(longest) => Ok(self.renew::<KEEPS>(&location, &longest, age)),
-            None => self.add(location, age).map(|()| true),
+        match if is_there { self.longest(&at) } else { None } {
+            Some(longest) => Ok(self.renew::<KEEPS, P>(&at, &longest, age)),
+            None => self.add_stamped(at, age).map(|()| true),
         }
     }
 
     /// The longest entry of a key. A dead one that a sweep of its group takes out is none.
-    fn longest(&mut self, at: &LocationOf<T>) -> Option<Match> {
+    fn longest(&mut self, at: &impl Place) -> Option<Entry> {
         loop {
-            let longest = self.table.table().longest(at)?;
+            let longest = self.table.longest(at)?;
             if self.is_live(&longest) || !self.prepare_group(longest.bucket) {
                 return Some(longest);
             }
@@ -242,57 +200,78 @@ impl<'a, T: CuckooMut> Stamped<'a, T> {
     }
 
     /// Whether a key has a live entry.
-    fn has_live(&self, at: &LocationOf<T>) -> bool {
-        self.table.table().matches(at).any(|entry| self.is_live(&entry))
+    fn has_live(&self, at: &impl Place) -> bool {
+        self.table.matches(at).any(|entry| self.is_live(&entry))
     }
 
-    /// Stamps the longest entry of a key again, as [`insert`](Self::insert) says.
-    fn renew<const KEEPS: bool>(&mut self, at: &LocationOf<T>, longest: &Match, age: u64) -> bool {
+    /// Stamps the longest entry of a key again, as [`insert_stamped`](Self::insert_stamped) says.
+    fn renew<const KEEPS: bool, P: Place>(&mut self, at: &P, longest: &Entry, age: u64) -> bool {
         let was_live = self.is_live(longest);
         // Only in a table that grows does another entry match.
-        let is_in = was_live || grows::<T>() && self.has_live(at);
-        if is_in && KEEPS || self.age(longest) <= age {
+        let is_in = was_live || P::GROWS && self.has_live(at);
+        if is_in && KEEPS || self.age_of(longest.bucket, longest.slot) <= age {
             return !is_in;
         }
         self.prepare_group(longest.bucket);
         self.restamp(longest, age);
         if !was_live {
-            *self.len += 1;
+            self.state.len += 1;
         }
         !is_in
     }
 
     /// Gives an entry a stamp of this age.
-    fn restamp(&mut self, entry: &Match, age: u64) {
-        let stamp = self.expiry.clock.stamp_of(age);
+    fn restamp(&mut self, entry: &Entry, age: u64) {
+        let (stamp, layout) = (self.state.clock().stamp_of(age), self.layout());
         if self.is_live(entry) {
-            *self.expiry.count(self.layout.value_of(entry.slot)) -= 1;
+            *self.state.expiry().count(layout.value_of(entry.slot)) -= 1;
         }
-        let slot = self.layout.slot(self.layout.fingerprint_of(entry.slot), stamp);
-        self.table.table_mut().replace(entry.bucket, entry.slot, slot);
-        *self.expiry.count(stamp) += 1;
+        let slot = layout.slot(layout.fingerprint_of(entry.slot), stamp);
+        self.table.replace(entry.bucket, entry.slot, slot);
+        *self.state.expiry().count(stamp) += 1;
     }
 
     /// Adds an entry for a key that has none.
-    fn add(&mut self, at: LocationOf<T>, age: u64) -> Result<(), FullError> {
-        let stamp = self.expiry.clock.stamp_of(age);
-        if !self.put_stamped(&at, stamp) {
-            self.find_slot(at, stamp)?;
+    fn add_stamped<P: Place>(&mut self, at: P, age: u64) -> Result<(), FullError> {
+        let stamp = self.state.clock().stamp_of(age);
+        if !self.put(&at, stamp) {
+            self.find_slot(at.general(self.table.addresses()), stamp)?;
         }
-        *self.entries += 1;
-        *self.len += 1;
-        *self.expiry.count(stamp) += 1;
-        if grows::<T>() {
-            self.keep_load();
+        self.state.len += 1;
+        *self.state.expiry().count(stamp) += 1;
+        if P::GROWS {
+            self.keep_load(0);
         }
         Ok(())
     }
 
-    /// Gives an entry an empty slot, or that of a dead one. False if there is neither. The caller
-    /// counts it.
+    /// Takes out the live entries of a key: one, except in a table that grows. False if there is
+    /// none.
+    pub(crate) fn remove_stamped(&mut self, address: u64) -> bool {
+        at_place!(self.table, P => {
+            let (at, is_there) = P::look_up(&self.table, address);
+            is_there && self.remove_stamped_at(&at)
+        })
+    }
+
+    #[inline(always)]
+    fn remove_stamped_at<P: Place>(&mut self, at: &P) -> bool {
+        let mut removed = false;
+        while P::GROWS || !removed {
+            let live = self.table.matches(at).find(|it| self.is_live(it));
+            let Some(entry) = live else { break };
+            self.take_out(&entry);
+            removed = true;
+        }
+        removed
+    }
+}
+
+impl Body<Buffer> {
+    /// Gives an entry an empty slot, or that of a dead one. False if there is neither.
     #[inline]
-    pub(super) fn put_stamped(&mut self, at: &LocationOf<T>, stamp: u64) -> bool {
-        let (home, other) = T::Addresses::pair(at);
+    pub(super) fn put_stamped(&mut self, at: &impl Place, stamp: u64) -> bool {
+        let (home, other) = at.pair();
         if self.is_due(home) || self.is_due(other) {
             // Only if the entry gets a slot, so that a refusal changes nothing.
             if !self.has_room(home) && !self.has_room(other) {
@@ -301,30 +280,17 @@ impl<'a, T: CuckooMut> Stamped<'a, T> {
             self.prepare_group(home);
             self.prepare_group(other);
         }
-        self.table.put(at, stamp, u64::MAX) == Put::Done
+        at.put(&mut self.table, stamp, u64::MAX) == Put::Done
             || (self.drop_dead(home) | self.drop_dead(other))
-                && self.table.put(at, stamp, u64::MAX) == Put::Done
-    }
-
-    /// Takes out the live entries of a key: one, except in a table that grows. False if there is
-    /// none.
-    pub(crate) fn remove(&mut self, address: u64) -> bool {
-        let (location, is_there) = self.table.look_up(address);
-        let mut removed = false;
-        while is_there && (grows::<T>() || !removed) {
-            let live = self.table.table().matches(&location).find(|it| self.is_live(it));
-            let Some(entry) = live else { break };
-            self.take_out(&entry);
-            removed = true;
-        }
-        removed
+                && at.put(&mut self.table, stamp, u64::MAX) == Put::Done
     }
 
     /// Takes out a live entry.
-    pub(super) fn take_out(&mut self, entry: &Match) {
-        self.table.write(entry, 0);
-        *self.expiry.count(self.layout.value_of(entry.slot)) -= 1;
-        *self.entries -= 1;
-        *self.len -= 1;
+    pub(super) fn take_out(&mut self, entry: &Entry) {
+        self.table.overwrite(entry, 0);
+        let stamp = self.layout().value_of(entry.slot);
+        *self.state.expiry().count(stamp) -= 1;
+        self.state.entries -= 1;
+        self.state.len -= 1;
     }
 }

@@ -2,14 +2,11 @@
 
 use core::ops::{ControlFlow, Range};
 
-use super::{Body, on_table, reading};
+use super::Body;
 use crate::Key;
-use crate::state::counters::ReadCounters;
-use crate::state::exact::ReadExact;
-use crate::table::Cuckoo;
 use crate::table::blocks::{Hashed, Hashes, contains_each, each_address};
 
-impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
+impl<B: AsRef<[u8]>> Body<B> {
     /// The address of `key`.
     #[inline(always)]
     pub(crate) fn address<K: Key + ?Sized>(&self, key: &K) -> u64 {
@@ -26,7 +23,7 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     #[inline(always)]
     pub(crate) fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         match self.state.profile.route.xxh3_only(key) {
-            Some(address) if self.state.exact.is_empty() => self.buckets.contains(address),
+            Some(address) if !self.state.side.has_answers() => self.table.contains(address),
             _ => self.contains_other(key),
         }
     }
@@ -36,14 +33,14 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     #[inline(never)]
     fn contains_other<K: Key + ?Sized>(&self, key: &K) -> bool {
         let address = self.address(key);
-        self.state.exact.settle(address, self.buckets.contains(address))
+        self.state.side.settle(address, self.table.contains(address))
     }
 
     /// Writes to `found` whether an entry matches each key.
     pub(crate) fn contains_many(&self, hashes: impl Hashes, found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len(), "one answer for each key");
-        on_table!(&self.buckets, table => contains_each(table.table(), hashes, found));
-        if !self.state.exact.is_empty() {
+        contains_each(&self.table, hashes, found);
+        if self.state.side.has_answers() {
             self.settle_many(hashes, found);
         }
     }
@@ -52,7 +49,7 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     #[cold]
     #[inline(never)]
     fn settle_many(&self, hashes: impl Hashes, found: &mut [bool]) {
-        if self.state.exact.lens()[0] > 0 {
+        if self.state.side.stash.len() > 0 {
             self.each_exact(hashes, 0..found.len(), |key, copies| found[key] = copies > 0);
             return;
         }
@@ -67,19 +64,19 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
 
     /// How often the key with this address is in.
     pub(crate) fn count(&self, address: u64) -> u64 {
-        if !self.state.exact.is_empty() {
+        if self.state.side.has_answers() {
             return self.count_settled(address);
         }
-        reading!(self, reader => reader.count_key(address))
+        self.count_key(address)
     }
 
     #[cold]
     #[inline(never)]
     fn count_settled(&self, address: u64) -> u64 {
-        match self.state.exact.copies(address) {
+        match self.state.side.answer(address) {
             Some(0) => 0,
             stashed => {
-                let count = reading!(self, reader => reader.count_key(address));
+                let count = self.count_key(address);
                 count.saturating_add(stashed.unwrap_or(0))
             }
         }
@@ -88,7 +85,7 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
     /// Writes to `counts` how often each key is in.
     pub(crate) fn count_many(&self, hashes: impl Hashes, counts: &mut [u64]) {
         assert_eq!(hashes.len(), counts.len(), "one answer for each key");
-        reading!(self, reader => reader.count_each(hashes, counts));
+        self.count_each(hashes, counts);
         self.each_exact(hashes, 0..counts.len(), |key, copies| {
             counts[key] = if copies > 0 { counts[key].saturating_add(copies) } else { 0 };
         });
@@ -102,11 +99,11 @@ impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
         keys: Range<usize>,
         mut found: impl FnMut(usize, u64),
     ) {
-        if self.state.exact.is_empty() {
+        if !self.state.side.has_answers() {
             return;
         }
         let all = each_address(hashes, keys, |key, address| {
-            self.state.exact.copies(address).into_iter().for_each(|copies| found(key, copies));
+            self.state.side.answer(address).into_iter().for_each(|copies| found(key, copies));
             ControlFlow::<()>::Continue(())
         });
         debug_assert!(all.is_continue());

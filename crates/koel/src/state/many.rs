@@ -6,16 +6,14 @@
 use core::convert::Infallible;
 use core::ops::Range;
 
-use super::{Reader, Writer};
-use crate::address::geometry::Locations;
+use super::Body;
+use crate::address::geometry::{Location, Locations};
 use crate::error::FullError;
+use crate::mem::buffer::Buffer;
 use crate::mem::prefetch::prefetch;
 use crate::mem::vector::BLOCK;
-use crate::state::counters::{ReadCounters, WriteCounters};
 use crate::table::blocks::{Blocks, Hashes};
-use crate::table::{
-    Addressing, BlockEdits, Buckets, Cuckoo, CuckooMut, LocationOf, PUTS, TAKES, grows,
-};
+use crate::table::{BlockEdits, Buckets, PUTS, Place, TAKES, at_place};
 
 /// Each key gets an entry.
 const NEW: bool = true;
@@ -36,31 +34,35 @@ const SEARCH_AHEAD: usize = 16;
 /// them in small tables.
 const CACHED: usize = if cfg!(test) { 1 << 10 } else { 16 << 20 };
 
-impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
+impl<B: AsRef<[u8]>> Body<B> {
     /// How often each key is in.
-    pub(crate) fn count_each(self, hashes: impl Hashes, counts: &mut [u64]) {
-        let table = self.table.table();
+    pub(crate) fn count_each(&self, hashes: impl Hashes, counts: &mut [u64]) {
+        at_place!(self.table, P => self.count_each_at::<P>(hashes, counts));
+    }
+
+    fn count_each_at<P: Place>(&self, hashes: impl Hashes, counts: &mut [u64]) {
+        let table = &self.table;
         let mut blocks = Blocks::new(table, hashes, 0);
         while let Some((ready, coming, start)) = blocks.next(table) {
             for i in 0..ready.len {
                 table.prefetch_both(&coming.locations, i);
-                counts[start + i] =
-                    self.count(&table.geometry().locate_in_block(&ready.locations, i));
+                let at = P::in_block(table.addresses(), &ready.locations, i);
+                counts[start + i] = self.count_at(&at);
             }
         }
     }
 }
 
-impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
+impl Body<Buffer> {
     /// Calls `work` with each address from number `first` on.
     pub(crate) fn one_by_one<E>(
-        self,
+        &mut self,
         hashes: impl Hashes,
         first: usize,
-        mut work: impl FnMut(Writer<'_, T, C>, usize, u64) -> Result<(), E>,
+        mut work: impl FnMut(&mut Self, usize, u64) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.each_key::<ANY, E>(hashes, first, |writer, key, locations, i| {
-            work(writer, key, locations.address(i))
+        self.each_key::<ANY, E>(hashes, first, |body, key, locations, i| {
+            work(body, key, locations.address(i))
         })
     }
 
@@ -68,24 +70,23 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// keys are `NEW`, the searches for room are prepared.
     #[inline(always)]
     fn each_key<const NEW: bool, E>(
-        mut self,
+        &mut self,
         hashes: impl Hashes,
         first: usize,
-        mut work: impl FnMut(Writer<'_, T, C>, usize, &Locations, usize) -> Result<(), E>,
+        mut work: impl FnMut(&mut Self, usize, &Locations, usize) -> Result<(), E>,
     ) -> Result<(), E> {
-        let table = self.table.table();
-        let prepares = NEW && !grows::<T>() && table.bytes().len() > CACHED;
-        let mut blocks = Blocks::new(table, hashes, first);
-        while let Some((ready, coming, start)) = blocks.next(self.table.table()) {
+        let prepares = NEW && !self.table.grows() && self.table.bytes().len() > CACHED;
+        let mut blocks = Blocks::new(&self.table, hashes, first);
+        while let Some((ready, coming, start)) = blocks.next(&self.table) {
             for i in 0..ready.len {
-                let table = self.table.table();
+                let table = &self.table;
                 table.prefetch_both(&coming.locations, i);
                 if prepares {
                     let ahead = if i + SEARCH_AHEAD < BLOCK { ready } else { coming };
                     let number = (i + SEARCH_AHEAD) % BLOCK;
-                    table.prefetch_frontier(&self.locate(&ahead.locations, number));
+                    table.prefetch_frontier(&ahead.locations.get(number));
                 }
-                work(self.reborrow(), start + i, &ready.locations, i)?;
+                work(self, start + i, &ready.locations, i)?;
             }
         }
         Ok(())
@@ -96,98 +97,110 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// is left to make, if there is one. Where `TAKES`, entries are taken out, otherwise put in.
     #[inline(always)]
     fn each_planned<const TAKES: bool, W, E>(
-        mut self,
+        &mut self,
         hashes: impl Hashes,
         first: usize,
         mut work: W,
     ) -> Result<(), E>
     where
-        W: FnMut(Writer<'_, T, C>, Range<usize>, Option<LocationOf<T>>) -> Result<(), E>,
+        W: FnMut(&mut Self, Range<usize>, Option<Location>) -> Result<(), E>,
     {
         let bits = self.layout().fingerprint_bits();
         let mut edits = BlockEdits::<TAKES>::new();
-        let mut blocks = Blocks::new(self.table.table(), hashes, first);
-        while let Some((ready, coming, start)) = blocks.next(self.table.table()) {
+        let mut blocks = Blocks::new(&self.table, hashes, first);
+        while let Some((ready, coming, start)) = blocks.next(&self.table) {
             let (len, ready) = (ready.len, &ready.locations);
-            self.table.table().plan_edits(ready, &coming.locations, &mut edits);
+            self.table.plan_edits(ready, &coming.locations, &mut edits);
             let mut next = 0;
             while next < len {
                 // A counted copy is taken first.
-                let counters = &self.state.counters;
-                let wanted = |i| !TAKES || !counters.may_have(ready.identity(i, bits));
-                let stop = self.table.table_mut().apply_edits(next..len, ready, &edits, wanted);
+                let counters = &self.state.side.counters;
+                let has_none = |i| !counters.may_have(ready.identity(i, bits));
+                let stop = if TAKES && counters.len() > 0 {
+                    self.table.apply_edits(next..len, ready, &edits, has_none)
+                } else {
+                    self.table.apply_edits(next..len, ready, &edits, |_| true)
+                };
                 let made = (stop - next) as u64;
                 let change = |count: u64| if TAKES { count - made } else { count + made };
                 self.state.len = change(self.state.len);
                 self.state.entries = change(self.state.entries);
-                let rest = (stop < len).then(|| self.locate(ready, stop));
-                work(self.reborrow(), start + next..start + stop, rest)?;
+                let rest = (stop < len).then(|| ready.get(stop));
+                work(self, start + next..start + stop, rest)?;
                 next = stop + 1;
             }
         }
         Ok(())
     }
 
-    fn locate(&self, locations: &Locations, i: usize) -> LocationOf<T> {
-        self.table.table().geometry().locate_in_block(locations, i)
-    }
-
     /// Adds the keys from number `first` on; where `UNIQUE`, those that no entry matches. Calls
     /// `note` with the numbers of keys that were handled, and whether they were added.
-    pub(crate) fn insert_each<const UNIQUE: bool>(
-        self,
+    pub(crate) fn insert_each_in_table<const UNIQUE: bool>(
+        &mut self,
         hashes: impl Hashes,
         first: usize,
         mut note: impl FnMut(Range<usize>, bool),
     ) -> Result<(), FullError> {
         let len = hashes.len();
         let is_countable = self.state.len.checked_add(len as u64).is_some();
-        if is_countable && self.table.table().plans_edits::<PUTS>() {
-            return self.each_planned::<PUTS, _, _>(hashes, first, |writer, keys, next| {
+        if is_countable && self.table.plans_edits::<PUTS>() {
+            return self.each_planned::<PUTS, _, _>(hashes, first, |body, keys, next| {
                 let key = keys.end;
                 note(keys, true);
-                if let Some(location) = next {
-                    note(key..key + 1, writer.insert_at::<UNIQUE>(location)?);
+                if let Some(at) = next {
+                    note(key..key + 1, body.insert_at::<UNIQUE>(at)?);
                 }
                 Ok(())
             });
         }
-        let grows_ahead = grows::<T>() && !UNIQUE && len >= MANY;
+        let grows_ahead = self.table.grows() && !UNIQUE && len >= MANY;
         let mut ahead = if grows_ahead { first } else { len };
-        self.each_key::<NEW, _>(hashes, first, |mut writer, key, locations, i| {
+        at_place!(self.table, P => self.each_key::<NEW, _>(hashes, first, |body, key, block, i| {
             if key == ahead {
-                ahead += writer.make_way(len - key);
+                ahead += body.make_way(len - key);
             }
-            let location = writer.locate(locations, i);
-            note(key..key + 1, writer.insert_at::<UNIQUE>(location)?);
+            let at = P::in_block(body.table.addresses(), block, i);
+            note(key..key + 1, body.insert_at::<UNIQUE>(at)?);
             Ok(())
-        })
+        }))
     }
 
     /// Takes out the keys from number `first` on, and writes to `removed` whether each was taken
     /// out.
-    pub(crate) fn remove_each(self, hashes: impl Hashes, first: usize, removed: &mut [bool]) {
-        let Ok(()) = if self.table.table().plans_edits::<TAKES>() {
-            self.each_planned::<TAKES, _, _>(hashes, first, |writer, keys, next| {
+    pub(crate) fn remove_each_from_table(
+        &mut self,
+        hashes: impl Hashes,
+        first: usize,
+        removed: &mut [bool],
+    ) {
+        let Ok(()) = if self.table.plans_edits::<TAKES>() {
+            self.each_planned::<TAKES, _, _>(hashes, first, |body, keys, next| {
                 let key = keys.end;
                 removed[keys].fill(true);
-                if let Some(location) = next {
-                    removed[key] = writer.remove_at(location, 0);
+                if let Some(at) = next {
+                    removed[key] = body.remove_alone(at);
                 }
                 Ok::<(), Infallible>(())
             })
         } else {
-            self.each_key::<ANY, _>(hashes, first, |writer, key, locations, i| {
-                let location = writer.locate(locations, i);
-                removed[key] = writer.remove_at(location, 0);
+            at_place!(self.table, P => self.each_key::<ANY, _>(hashes, first, |body, key, block, i| {
+                let at = P::in_block(body.table.addresses(), block, i);
+                removed[key] = body.remove_at(at, 0);
                 Ok(())
-            })
+            }))
         };
+    }
+
+    /// Takes out a key that was not planned. A function of its own, so that the loop over planned
+    /// keys has the registers.
+    #[inline(never)]
+    fn remove_alone(&mut self, at: Location) -> bool {
+        self.remove_at(at, 0)
     }
 
     /// Adds the pairs of the keys and these values.
     pub(crate) fn insert_pairs(
-        mut self,
+        &mut self,
         hashes: impl Hashes,
         values: &[u64],
     ) -> Result<(), FullError> {
@@ -195,27 +208,29 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         if values.len() >= MANY {
             self.keep_load(values.len() as u64);
         }
-        self.each_key::<NEW, _>(hashes, 0, |writer, key, locations, i| {
+        at_place!(self.table, P => self.each_key::<NEW, _>(hashes, 0, |body, key, block, i| {
             prefetch(values, key + VALUES_AHEAD);
-            let location = writer.locate(locations, i);
-            writer.insert_pair_at(location, values[key])
-        })
+            let at = P::in_block(body.table.addresses(), block, i);
+            body.insert_pair_at(at, values[key])
+        }))
     }
 
     /// Changes values of the keys, and writes to `replaced` whether each was changed.
     pub(crate) fn replace_each(
-        self,
+        &mut self,
         hashes: impl Hashes,
         changes: &[(u64, u64)],
         replaced: &mut [bool],
     ) {
         let largest = self.layout().largest_value();
-        let Ok(()) = self.each_key::<ANY, _>(hashes, 0, |writer, key, locations, i| {
-            prefetch(changes, key + VALUES_AHEAD);
-            let location = writer.locate(locations, i);
-            let (old, new) = changes[key];
-            replaced[key] = old <= largest && writer.table.revalue(&location, old, new);
-            Ok::<(), Infallible>(())
+        at_place!(self.table, P => {
+            let Ok(()) = self.each_key::<ANY, _>(hashes, 0, |body, key, block, i| {
+                prefetch(changes, key + VALUES_AHEAD);
+                let at = P::in_block(body.table.addresses(), block, i);
+                let (old, new) = changes[key];
+                replaced[key] = old <= largest && at.revalue(&mut body.table, old, new);
+                Ok::<(), Infallible>(())
+            });
         });
     }
 }

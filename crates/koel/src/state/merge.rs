@@ -12,12 +12,11 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use super::{COPIES_IN_BUCKETS, Reader, State, Writer};
+use super::{Body, COPIES_IN_BUCKETS};
 use crate::error::FullError;
 use crate::image::Kind;
-use crate::state::counters::{ReadCounters, WriteCounters};
-use crate::state::full::Crowded;
-use crate::table::{Addressing, Cuckoo, CuckooMut, LocationOf, Match, Prefix, Put, Step, grows};
+use crate::mem::buffer::Buffer;
+use crate::table::{Entry, GrowingLocation, Prefix, Step};
 
 /// How a merge combines the counts of a key that is in both filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +32,14 @@ pub enum Merge {
     Max,
 }
 
-impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
+impl<B: AsRef<[u8]>> Body<B> {
     /// Calls `visit` with the prefix of each entry and its count, or its value in a maplet. Equal
     /// copies of a filter come once.
     fn each_entry(
-        self,
+        &self,
         mut visit: impl FnMut(Prefix, u64) -> Result<(), FullError>,
     ) -> Result<(), FullError> {
-        let table = self.table.table();
+        let table = &self.table;
         if self.state.kind == Kind::Filter {
             let mut entries = table.distinct_entries();
             return entries.try_for_each(|entry| visit(entry.prefix, self.count_of(&entry)));
@@ -56,9 +55,9 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
     }
 
     /// A lower bound for the counts of all keys of `prefix`.
-    fn least_count(self, prefix: Prefix) -> u64 {
-        match self.table.table().geometry().location(prefix) {
-            Some(at) => self.count(&at),
+    fn least_count(&self, prefix: Prefix) -> u64 {
+        match self.table.addresses().location(prefix) {
+            Some(at) => self.count_at(&at),
             None => {
                 let [one, other] = prefix.continuations().map(|longer| self.least_count(longer));
                 one.min(other)
@@ -68,9 +67,9 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
 
     /// The prefixes of all entries that match the keys of an entry, its own among them, each with
     /// its [`least_count`](Self::least_count). The shortest is first, and each length comes once.
-    fn shorter_entries(self, prefix: Prefix) -> Vec<(Prefix, u64)> {
-        let table = self.table.table();
-        let Some(at) = table.geometry().location(prefix) else { return Vec::new() };
+    fn shorter_entries(&self, prefix: Prefix) -> Vec<(Prefix, u64)> {
+        let table = &self.table;
+        let Some(at) = table.addresses().location(prefix) else { return Vec::new() };
         let mut all: Vec<_> = table.matches(&at).map(|entry| entry.prefix).collect();
         all.sort_by_key(|prefix| prefix.length);
         all.dedup_by_key(|prefix| prefix.length);
@@ -78,12 +77,12 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
     }
 }
 
-impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
+impl Body<Buffer> {
     /// Adds the entries of another table. The caller sets the number of keys. After a failure this
     /// table must be dropped.
-    pub(super) fn merge<U: Cuckoo, D: ReadCounters>(
-        mut self,
-        other: Reader<'_, U, D>,
+    pub(super) fn merge_table<O: AsRef<[u8]>>(
+        &mut self,
+        other: &Body<O>,
         counts: Merge,
     ) -> Result<(), FullError> {
         match counts {
@@ -93,10 +92,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     }
 
     /// Adds all entries of another table.
-    fn add_all<U: Cuckoo, D: ReadCounters>(
-        &mut self,
-        other: Reader<'_, U, D>,
-    ) -> Result<(), FullError> {
+    pub(super) fn add_all<O: AsRef<[u8]>>(&mut self, other: &Body<O>) -> Result<(), FullError> {
         other.each_entry(|prefix, amount| self.add_entry(prefix, amount))
     }
 
@@ -110,11 +106,8 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     }
 
     /// Raises the count of every key to its count in the other table.
-    fn raise_all<U: Cuckoo, D: ReadCounters>(
-        &mut self,
-        other: Reader<'_, U, D>,
-    ) -> Result<(), FullError> {
-        for entry in other.table.table().distinct_entries() {
+    fn raise_all<O: AsRef<[u8]>>(&mut self, other: &Body<O>) -> Result<(), FullError> {
+        for entry in other.table.distinct_entries() {
             for (prefix, wanted) in other.shorter_entries(entry.prefix) {
                 self.raise_to(prefix, wanted)?;
             }
@@ -124,7 +117,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
 
     /// Raises the count of every key of `prefix` to `wanted`.
     fn raise_to(&mut self, prefix: Prefix, wanted: u64) -> Result<(), FullError> {
-        let mut missing = wanted.saturating_sub(self.reader().least_count(prefix));
+        let mut missing = wanted.saturating_sub(self.least_count(prefix));
         if missing > 0 {
             missing = missing.saturating_sub(self.shorten_longer(prefix));
         }
@@ -136,28 +129,27 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// keys of the prefix. Takes an entry without a counter in a filter, and the one with the
     /// largest count in a counting filter.
     fn shorten_longer(&mut self, prefix: Prefix) -> u64 {
-        if !grows::<T>() {
+        if !self.table.grows() {
             return 0;
         }
-        let mut chosen: Option<(u64, Match)> = None;
-        let reader = self.reader();
-        reader.table.table().each_relative(prefix, &mut |entry| {
-            let beyond = reader.beyond(&entry);
-            let count = reader.in_slot(&entry).saturating_add(beyond);
-            let is_better = match reader.state.kind {
+        let mut chosen: Option<(u64, Entry)> = None;
+        self.table.each_relative(prefix, &mut |entry| {
+            let beyond = self.beyond(&entry);
+            let count = self.in_slot(&entry).saturating_add(beyond);
+            let is_better = match self.state.kind {
                 Kind::Counting => chosen.is_none_or(|(most, _)| count > most),
                 Kind::Filter | Kind::Maplet | Kind::Expiring => beyond == 0,
             };
-            if is_better && reader.table.may_shorten(&entry, prefix.length) {
+            if is_better && self.table.may_shorten(&entry, prefix.length) {
                 chosen = Some((count, entry));
             }
         });
         let Some((count, entry)) = chosen else { return 0 };
-        let counted = self.state.counters.remove(self.table.table().name(&entry));
+        let counted = self.state.side.counters.remove(self.table.name(&entry)).unwrap_or(0);
         let value = self.layout().value_of(entry.slot);
         self.table.shorten(&entry, prefix.length, value);
-        let shorter = Match { prefix: Prefix { length: prefix.length, ..entry.prefix }, ..entry };
-        self.state.counters.add_all(self.table.table().name(&shorter), counted);
+        let shorter = Entry { prefix: Prefix { length: prefix.length, ..entry.prefix }, ..entry };
+        self.state.side.counters.add_all(self.table.name(&shorter), counted);
         count
     }
 
@@ -168,7 +160,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             let Some(at) = self.location(prefix) else {
                 return self.add_continuations(prefix, left);
             };
-            let lengths = self.table.table().matches(&at).map(|entry| entry.prefix.length);
+            let lengths = self.table.matches(&at).map(|entry| entry.prefix.length);
             let equals = lengths.filter(|&length| length == prefix.length).count() as u64;
             // If both buckets are one, a counter may count copies that got a slot before.
             let may_have_slot = equals.max(times - left) < COPIES_IN_BUCKETS;
@@ -176,9 +168,9 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
                 left -= 1;
                 self.keep_load(0);
             } else if !may_have_slot || equals > 0 {
-                let name = self.table.table().name_of_longest(&at);
+                let name = self.table.name_of_longest(&at);
                 return name.map_or(Ok(()), |name| self.state.count_copies(name, left));
-            } else if self.table.is_short(&at) {
+            } else if self.table.addresses().is_short(&at) {
                 // The prefix is too short to have another bucket. Its continuations have one.
                 return self.add_continuations(prefix, left);
             } else if !(self.split_for_room()? || self.share(&at)) {
@@ -188,19 +180,17 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         Ok(())
     }
 
-    fn location(&self, prefix: Prefix) -> Option<LocationOf<T>> {
-        self.table.table().geometry().location(prefix)
+    fn location(&self, prefix: Prefix) -> Option<GrowingLocation> {
+        self.table.addresses().location(prefix)
     }
 
     /// Gives the first or the second copy of an entry a slot. False if it gets none.
-    fn put_copy(&mut self, at: &LocationOf<T>, is_second: bool) -> bool {
-        if is_second && !grows::<T>() {
-            let name = self.table.table().name_of_longest(at);
+    fn put_copy(&mut self, at: &GrowingLocation, is_second: bool) -> bool {
+        if is_second && !self.table.grows() {
+            let name = self.table.name_of_longest(at);
             return name.is_some_and(|name| self.put_second(at, name));
         }
-        let has_room = self.table.put(at, 0, u64::MAX) == Put::Done;
-        self.state.entries += u64::from(has_room);
-        let is_in = has_room || self.search(at, 0);
+        let is_in = self.put(at, 0) || self.move_in(at, 0);
         self.state.spares += u64::from(is_in && is_second);
         is_in
     }
@@ -227,7 +217,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
             let Some(at) = self.location(prefix) else {
                 return self.add_continuations(prefix, times);
             };
-            let longest = self.table.table().longest(&at);
+            let longest = self.table.longest(&at);
             if let Some(entry) = longest.filter(|entry| self.table.is_whole(entry, &prefix)) {
                 return self.raise(&entry, times).map(|_| ());
             }
@@ -237,7 +227,7 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
                 return Ok(());
             }
             // The prefix is too short to have another bucket. Its continuations have one.
-            if self.table.is_short(&at) {
+            if self.table.addresses().is_short(&at) {
                 return self.add_continuations(prefix, times);
             }
             if !(self.split_for_room()? || self.share(&at)) {
@@ -262,50 +252,9 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
         }
     }
 
-    /// Merges two entries of one core, in a bucket of `location`, into their common prefix, with
-    /// the sum of their counts. False, and nothing changed, if there are no two.
-    fn share(&mut self, location: &LocationOf<T>) -> bool {
-        if !grows::<T>() || self.state.counters.len() >= self.state.profile.counter_limit {
-            return false;
-        }
-        // A narrow slot has no room for the mark of a short fingerprint.
-        self.table.finish_widening();
-        let Some((kept, gone, length)) = self.table.table().most_alike(location) else {
-            return false;
-        };
-        let mut sum = 0_u64;
-        for entry in [kept, gone] {
-            let name = self.table.table().name(&entry);
-            let counted = self.state.counters.remove(name);
-            sum = sum.saturating_add(self.reader().in_slot(&entry)).saturating_add(counted);
-        }
-        self.table.write(&gone, 0);
-        let (in_slot, value) = match self.state.kind {
-            Kind::Filter => (1, 0),
-            _ => [sum.min(self.layout().largest_value()); 2].into(),
-        };
-        self.table.shorten(&kept, length, value);
-        let shared = Match { prefix: Prefix { length, ..kept.prefix }, ..kept };
-        let name = self.table.table().name(&shared);
-        self.state.counters.add_all(name, sum - in_slot);
-        self.note_gone(false);
-        true
-    }
-
     /// Adds `amount` to both continuations of a prefix.
     fn add_continuations(&mut self, prefix: Prefix, amount: u64) -> Result<(), FullError> {
         let mut halves = prefix.continuations().into_iter();
         halves.try_for_each(|half| self.add_entry(half, amount))
-    }
-}
-
-impl<C: WriteCounters> State<C> {
-    /// Adds all entries of `table` to the empty table `smaller`. Returns its state without exact
-    /// answers; `None` if they do not fit.
-    pub(super) fn moved<T: CuckooMut>(&self, table: &T, smaller: &mut T) -> Option<Self> {
-        let mut state = Self::new(self.kind, self.profile, C::default(), C::Exact::default());
-        let mut writer = Writer { table: smaller, state: &mut state };
-        let moved = writer.add_all(Reader { table, state: self });
-        moved.is_ok().then(|| Self { len: self.len, expiry: self.expiry.clone(), ..state })
     }
 }

@@ -1,14 +1,12 @@
 //! The rules of filters, maplets and counting filters, and the state that they keep besides slots.
 //!
 //! ```text
-//!     Body      buckets and state: what a face has, and what a file stores
-//!     Buckets   a fixed table, or one that grows
-//!     State     counters, totals and settings
-//!     Reader    a table and its state, for lookups
-//!     Writer    a table and its state, for changes
+//!     Body      a table and its state: what a face has, and what a file stores
+//!     Table     buckets, of one size or growing (table/)
+//!     State     counters, stash and corrections (side.rs), totals and settings
 //! ```
 //!
-//! The rules are written once, for every table that is [`Cuckoo`]:
+//! The rules are methods of [`Body`], written once for all types:
 //!
 //! * **Lookup.** A key is in if an entry matches it. Its count is the sum over all matches and
 //!   their counters.
@@ -23,27 +21,21 @@
 //!   entry with a counter loses no bits when it moves. When a void entry is split, both halves get
 //!   its counter.
 //!
-//! Counters are in a B-tree, which aborts where there is no memory for a node: its inserts cannot
-//! report that. All other memory whose size depends on bytes, keys or arguments is requested in a
-//! way that may fail.
+//! The lists of side.rs are B-trees, which abort where there is no memory for a node: their inserts
+//! cannot report that. All other memory whose size depends on bytes, keys or arguments is requested
+//! in a way that may fail.
 
 mod body;
-mod buckets;
 mod cluster;
 mod count;
-pub(crate) mod counters;
 mod edit;
-pub(crate) mod exact;
 pub(crate) mod expire;
-mod expire_room;
-mod full;
 mod grow;
 pub(crate) mod insert;
 mod lookup;
 mod many;
 mod merge;
 mod patch;
-pub(crate) mod record;
 mod relate;
 mod room;
 pub(crate) mod segments;
@@ -56,20 +48,15 @@ mod value;
 mod verify;
 
 pub(crate) use body::Body;
-pub(crate) use buckets::{Buckets, changing, on_table, reading};
 pub use merge::Merge;
 pub(crate) use relate::{Lengths, Overlap, relate};
 pub(crate) use stamps::Expiry;
 
-use core::mem;
-
 use crate::error::FullError;
-use crate::image::Kind;
 use crate::image::shape::Profile;
-use crate::packing::Layout;
-use crate::state::counters::{ReadCounters, WriteCounters};
-use crate::state::exact::ReadExact;
-use crate::table::Cuckoo;
+use crate::image::{Clock, Kind};
+use crate::mem::buffer::Buffer;
+use crate::side::{Records, Side};
 use crate::table::search::Search;
 
 /// The most copies of an entry that take slots. Two *keys* share a fingerprint now and then: with
@@ -77,12 +64,11 @@ use crate::table::search::Search;
 const COPIES_IN_BUCKETS: u64 = 2;
 
 /// Counters, totals and settings.
-pub(crate) struct State<C: ReadCounters> {
+pub(crate) struct State<B> {
     pub(crate) kind: Kind,
     pub(crate) profile: Profile,
-    pub(crate) counters: C,
-    /// The stash and the corrections.
-    pub(crate) exact: C::Exact,
+    /// Counters, stash and corrections.
+    pub(crate) side: Side<B>,
     /// Keys or pairs inserted and not removed, with copies.
     pub(crate) len: u64,
     /// The number of slots in use.
@@ -90,24 +76,50 @@ pub(crate) struct State<C: ReadCounters> {
     /// In a filter, the number of slots with the second copy of an entry.
     pub(crate) spares: u64,
     /// The time of an expiring filter, and its stamps.
-    pub(crate) expiry: Option<Expiry>,
+    pub(crate) expiry: Option<Expiry<B>>,
     search: Search,
 }
 
-impl<C: ReadCounters> State<C> {
-    /// The state of an empty filter, with these counters.
-    pub(crate) fn new(kind: Kind, profile: Profile, counters: C, exact: C::Exact) -> Self {
-        let (search, expiry) = (Search::default(), None);
-        Self { kind, profile, counters, exact, len: 0, entries: 0, spares: 0, expiry, search }
+impl<B: AsRef<[u8]>> State<B> {
+    /// The state of an empty filter.
+    pub(crate) fn new(kind: Kind, profile: Profile) -> Self {
+        let (search, side) = (Search::default(), Side::default());
+        Self { kind, profile, side, len: 0, entries: 0, spares: 0, expiry: None, search }
     }
 
-    /// A copy with counters that can be changed. `None` if there is no memory for the counters.
-    fn copy(&self) -> Option<State<C::Owned>> {
-        let Self { len, entries, spares, .. } = *self;
-        let counters = self.counters.to_owned_counters()?;
-        let expiry = self.expiry.as_ref().map(|expiry| Expiry::uncounted(expiry.clock));
-        let empty = State::new(self.kind, self.profile, counters, self.exact.to_owned_exact()?);
-        Some(State { len, entries, spares, expiry, ..empty })
+    /// A copy that can be changed, without the counts of stamps. `None` if there is no memory for
+    /// it.
+    fn copy(&self) -> Option<State<Buffer>> {
+        let Self { kind, profile, len, entries, spares, .. } = *self;
+        let expiry = match &self.expiry {
+            Some(expiry) => Some(expiry.copy()?),
+            None => None,
+        };
+        let side = self.side.copy()?;
+        Some(State { side, len, entries, spares, expiry, ..State::new(kind, profile) })
+    }
+
+    /// The time of an expiring filter.
+    ///
+    /// # Panics
+    /// If it is the state of something else.
+    #[inline]
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.expiry_ref().clock
+    }
+
+    /// [`clock`](Self::clock), with stamps and sweeps.
+    #[inline]
+    fn expiry_ref(&self) -> &Expiry<B> {
+        let Some(expiry) = &self.expiry else { unreachable!("an expiring filter has a clock") };
+        expiry
+    }
+
+    /// [`expiry_ref`](Self::expiry_ref), to change them.
+    #[inline]
+    fn expiry(&mut self) -> &mut Expiry<B> {
+        let Some(expiry) = &mut self.expiry else { unreachable!("an expiring filter has a clock") };
+        expiry
     }
 
     /// Bytes that searches have left for the next.
@@ -118,7 +130,7 @@ impl<C: ReadCounters> State<C> {
     /// The number of slots that one needs for the keys, without second copies and dead entries:
     /// those in use, and those that keys in the stash found taken.
     fn wanted_slots(&self) -> u64 {
-        self.distinct() + self.exact.lens()[0]
+        self.distinct() + self.side.stash.len()
     }
 
     /// The number of entries, without second copies and dead ones.
@@ -136,7 +148,7 @@ impl<C: ReadCounters> State<C> {
 
     /// Whether the stash has more than a sixteenth as many keys as there are slots.
     fn has_large_stash(&self, slots: u64) -> bool {
-        self.exact.lens()[0] > slots / 16
+        self.side.stash.len() > slots / 16
     }
 
     fn out_of_slots(&self) -> FullError {
@@ -149,45 +161,7 @@ impl<C: ReadCounters> State<C> {
     }
 }
 
-/// A table and its state, for lookups.
-pub(crate) struct Reader<'a, T, C: ReadCounters> {
-    pub(crate) table: &'a T,
-    pub(crate) state: &'a State<C>,
-}
-
-impl<T, C: ReadCounters> Clone for Reader<'_, T, C> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T, C: ReadCounters> Copy for Reader<'_, T, C> {}
-
-/// A table and its state, for changes.
-pub(crate) struct Writer<'a, T, C: ReadCounters> {
-    pub(crate) table: &'a mut T,
-    pub(crate) state: &'a mut State<C>,
-}
-
-impl<T: Cuckoo, C: ReadCounters> Writer<'_, T, C> {
-    /// A reader of the table and its state.
-    #[inline(always)]
-    fn reader(&self) -> Reader<'_, T, C> {
-        Reader { table: self.table, state: self.state }
-    }
-
-    /// Reborrows, for a function that is not inlined: it gets the references in registers.
-    #[inline(always)]
-    fn reborrow(&mut self) -> Writer<'_, T, C> {
-        Writer { table: self.table, state: self.state }
-    }
-
-    fn layout(&self) -> Layout {
-        self.table.table().layout()
-    }
-}
-
-impl<C: WriteCounters> State<C> {
+impl State<Buffer> {
     /// Removes everything.
     pub(crate) fn clear(&mut self) {
         let mut expiry = self.expiry.take();
@@ -195,39 +169,35 @@ impl<C: WriteCounters> State<C> {
             expiry.clear();
             expiry.clock.forget_evicted();
         }
-        let counters = mem::take(&mut self.counters).cleared();
-        let empty = Self::new(self.kind, self.profile, counters, C::Exact::default());
-        *self = Self { expiry, ..empty };
+        *self = Self { expiry, ..Self::new(self.kind, self.profile) };
     }
 
     /// Forgets what the table held. The exact answers beside it stay.
     fn clear_table(&mut self) {
-        self.counters = mem::take(&mut self.counters).cleared();
+        self.side.counters = Records::default();
         (self.entries, self.spares) = (0, 0);
     }
 
     /// Raises the counter of the entry with this name by `copies`.
     fn count_copies(&mut self, name: u64, copies: u64) -> Result<(), FullError> {
-        self.counters.add(name, copies, self.profile.counter_limit).map(|_| ())
+        self.side.counters.add(name, copies, self.profile.counter_limit).map(|_| ())
     }
 }
 
 /// Copies all but the working memory of the search.
-impl<C: ReadCounters<Exact: Clone> + Clone> Clone for State<C> {
+impl<B: AsRef<[u8]> + Clone> Clone for State<B> {
     fn clone(&self) -> Self {
-        let Self { len, entries, spares, .. } = *self;
-        let (counters, expiry) = (self.counters.clone(), self.expiry.clone());
-        let empty = Self::new(self.kind, self.profile, counters, self.exact.clone());
-        Self { len, entries, spares, expiry, ..empty }
+        let Self { kind, profile, len, entries, spares, .. } = *self;
+        let (side, expiry) = (self.side.clone(), self.expiry.clone());
+        Self { side, len, entries, spares, expiry, ..Self::new(kind, profile) }
     }
 }
 
 /// Compares all but the working memory of the search.
-impl<C: ReadCounters + PartialEq> PartialEq for State<C> {
+impl<B: AsRef<[u8]>> PartialEq for State<B> {
     fn eq(&self, other: &Self) -> bool {
         self.profile == other.profile
-            && self.counters == other.counters
-            && self.exact == other.exact
+            && self.side == other.side
             && (self.len, self.entries, self.spares) == (other.len, other.entries, other.spares)
             && self.expiry == other.expiry
     }

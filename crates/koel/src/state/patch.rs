@@ -1,21 +1,22 @@
 //! Changes of whole entries by name, for patches: an entry is taken out with all its copies, or
 //! added with so many.
 
-use super::{State, Writer};
+use super::{Body, State};
 use crate::error::FullError;
-use crate::state::counters::WriteCounters;
-use crate::table::{Addressing, CuckooMut, Taken};
+use crate::mem::buffer::Buffer;
+use crate::table::{Place, Taken};
 
-impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
+impl Body<Buffer> {
     /// Takes out all copies of an entry.
     pub(crate) fn take_entry(&mut self, name: u64) {
-        let geometry = self.table.table().geometry();
-        let Some(at) = geometry.named(name).and_then(|prefix| geometry.location(prefix)) else {
+        let addresses = self.table.addresses();
+        let Some(at) = addresses.named(name).and_then(|it| addresses.location(it)) else {
             return;
         };
-        let mut copies = self.state.counters.remove(name);
-        while let Some(taken @ (Taken::Last | Taken::Copy)) = self.table.take(&at, 0, |_| false) {
-            self.note_gone(taken == Taken::Copy);
+        let mut copies = self.state.side.counters.remove(name).unwrap_or(0);
+        while let Some(taken @ (Taken::Last | Taken::Copy)) = at.take(&mut self.table, 0, |_| false)
+        {
+            self.note_gone(taken == Taken::Copy, self.table.grows());
             copies = copies.saturating_add(1);
         }
         self.state.len = self.state.len.saturating_sub(copies);
@@ -27,12 +28,11 @@ impl<T: CuckooMut, C: WriteCounters> Writer<'_, T, C> {
     /// # Errors
     /// [`FullError`] if there is no room, or no counter. The filter must be dropped then.
     pub(crate) fn put_entry(&mut self, name: u64, copies: u64) -> Result<bool, FullError> {
-        let Some(prefix) = self.table.table().geometry().named(name).filter(|it| it.core > 0)
-        else {
+        let Some(prefix) = self.table.addresses().named(name).filter(|it| it.core > 0) else {
             return Ok(false);
         };
         self.add_copies(prefix, copies)?;
-        let State { len, .. } = self.state;
+        let State { len, .. } = &mut self.state;
         *len = len.checked_add(copies).ok_or(FullError::Overflow)?;
         Ok(true)
     }

@@ -19,12 +19,10 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use super::Reader;
+use super::Body;
 use super::cluster::{Found, Node, Pairs, pair_up};
 use crate::error::MemoryError;
-use crate::state::counters::ReadCounters;
-use crate::state::exact::ReadExact;
-use crate::table::{Addressing, Cuckoo, Match, Prefix, grows};
+use crate::table::{Entry, Prefix};
 
 /// A void entry is looked for in so many times two halves at most: a cluster then has entries of 64
 /// buckets, or of twice as many.
@@ -47,13 +45,13 @@ pub(crate) struct Overlap {
 ///
 /// # Errors
 /// [`MemoryError`] if there is no memory for a cluster.
-pub(crate) fn relate<T: Cuckoo, C: ReadCounters, U: Cuckoo, D: ReadCounters>(
-    first: Reader<'_, T, C>,
-    second: Reader<'_, U, D>,
+pub(crate) fn relate<B: AsRef<[u8]>, O: AsRef<[u8]>>(
+    first: &Body<B>,
+    second: &Body<O>,
 ) -> Result<Overlap, MemoryError> {
     let (copies, distinct) = (Pairs::default(), Pairs::default());
     let mut found = Overlap { lengths: [[0; 64]; 2], copies, distinct };
-    if !grows::<T>() && !grows::<U>() {
+    if !first.table.grows() && !second.table.grows() {
         found.note_equals(0, first, second);
         found.note_equals(1, second, first);
     } else {
@@ -66,10 +64,10 @@ pub(crate) fn relate<T: Cuckoo, C: ReadCounters, U: Cuckoo, D: ReadCounters>(
 
 impl Overlap {
     /// Adds the entries of filters of which one has grown.
-    fn note_clusters<T: Cuckoo, C: ReadCounters, U: Cuckoo, D: ReadCounters>(
+    fn note_clusters<B: AsRef<[u8]>, O: AsRef<[u8]>>(
         &mut self,
-        first: Reader<'_, T, C>,
-        second: Reader<'_, U, D>,
+        first: &Body<B>,
+        second: &Body<O>,
     ) -> Result<(), MemoryError> {
         let (mut cluster, shared) = (Vec::new(), shared_length(first).max(shared_length(second)));
         // The entries of both that may belong to a key of a prefix.
@@ -101,20 +99,20 @@ impl Overlap {
             }
             Ok(())
         };
-        first.table.table().distinct_entries().try_for_each(|entry| note(0, entry.prefix))?;
-        second.table.table().distinct_entries().try_for_each(|entry| note(1, entry.prefix))
+        first.table.distinct_entries().try_for_each(|entry| note(0, entry.prefix))?;
+        second.table.distinct_entries().try_for_each(|entry| note(1, entry.prefix))
     }
 
     /// Adds the keys in the stash of a filter. Where the other filter has one in its table, its
     /// entry had no partner.
-    fn note_stash<T: Cuckoo, C: ReadCounters, U: Cuckoo, D: ReadCounters>(
+    fn note_stash<B: AsRef<[u8]>, O: AsRef<[u8]>>(
         &mut self,
         side: usize,
-        own: Reader<'_, T, C>,
-        other: Reader<'_, U, D>,
+        own: &Body<B>,
+        other: &Body<O>,
     ) {
-        for (address, copies) in own.state.exact.stash() {
-            let theirs = other.state.exact.copies(address).unwrap_or(0);
+        for (address, copies) in own.state.side.stash.iter() {
+            let theirs = other.state.side.stashed(address);
             let [ours_in, theirs_in] = [own.count_key(address), other.count_key(address)];
             let in_table = theirs_in.saturating_sub(ours_in);
             let all = [copies, theirs, in_table];
@@ -134,8 +132,8 @@ impl Overlap {
 
 /// The parts of one void entry share at least so many bits: those of the shortest entry that a
 /// filter can have, or in a table that has grown far, nearly those of its buckets.
-fn shared_length<T: Cuckoo, C: ReadCounters>(reader: Reader<'_, T, C>) -> u32 {
-    let geometry = reader.table.table().geometry();
+fn shared_length<B: AsRef<[u8]>>(reader: &Body<B>) -> u32 {
+    let geometry = reader.table.addresses();
     let level = (geometry.buckets() / geometry.base().buckets()).max(1).ilog2();
     geometry.base().fraction_bits().max(level.saturating_sub(MOST_HALVES))
 }
@@ -174,13 +172,13 @@ impl Overlap {
 
     /// Adds the entries of a filter of one size. Those of both filters that are not equal are
     /// unrelated.
-    fn note_equals<T: Cuckoo, C: ReadCounters, U: Cuckoo, D: ReadCounters>(
+    fn note_equals<B: AsRef<[u8]>, O: AsRef<[u8]>>(
         &mut self,
         side: usize,
-        own: Reader<'_, T, C>,
-        other: Reader<'_, U, D>,
+        own: &Body<B>,
+        other: &Body<O>,
     ) {
-        for entry in own.table.table().distinct_entries() {
+        for entry in own.table.distinct_entries() {
             let counts = [own.count_of(&entry), other.count_relatives(entry.prefix)];
             let once = counts.map(|count| count.min(1));
             for (pairs, [ours, theirs]) in [(&mut self.copies, counts), (&mut self.distinct, once)]
@@ -223,15 +221,15 @@ impl Node {
     }
 }
 
-impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
+impl<B: AsRef<[u8]>> Body<B> {
     /// Adds all entries that may belong to a key of `prefix` to the cluster, as those of one side.
     fn add_relatives(
-        self,
+        &self,
         side: usize,
         prefix: Prefix,
         cluster: &mut Vec<Node>,
     ) -> Result<(), MemoryError> {
-        let (geometry, mut fit) = (self.table.table().geometry(), true);
+        let (geometry, mut fit) = (self.table.addresses(), true);
         self.each_relative(prefix, |entry, copies| {
             let length = entry.prefix.length;
             let mut node = Node { bits: bits_of(entry.prefix), length, ..Node::default() };
@@ -239,7 +237,7 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
             let shorter = Prefix { length: length.saturating_sub(1), ..entry.prefix };
             let is_told = |base| geometry.bucket_of(base, &shorter).is_some();
             let are_told = is_told(shorter.base) && is_told(geometry.other_base(&shorter));
-            node.is_void[side] = grows::<T>() && (length == 0 || !are_told);
+            node.is_void[side] = self.table.grows() && (length == 0 || !are_told);
             node.is_short[side] = length < geometry.common_length();
             fit = fit && cluster.try_reserve(1).is_ok();
             if fit {
@@ -250,7 +248,7 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
     }
 
     /// The number of copies of all entries that may belong to a key of `prefix`.
-    fn count_relatives(self, prefix: Prefix) -> u64 {
+    fn count_relatives(&self, prefix: Prefix) -> u64 {
         let mut count = 0_u64;
         self.each_relative(prefix, |_, copies| count = count.saturating_add(copies));
         count
@@ -258,11 +256,11 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
 
     /// Calls `visit` with every entry that may belong to a key of `prefix`, and with its copies:
     /// one, and those of its counter. Entries of one name share a counter, which comes once.
-    fn each_relative(self, prefix: Prefix, mut visit: impl FnMut(Match, u64)) {
+    fn each_relative(&self, prefix: Prefix, mut visit: impl FnMut(Entry, u64)) {
         let mut counted = BTreeSet::new();
-        self.table.table().each_relative(prefix, &mut |entry| {
+        self.table.each_relative(prefix, &mut |entry| {
             let beyond = self.beyond(&entry);
-            let is_first = beyond > 0 && counted.insert(self.table.table().name(&entry));
+            let is_first = beyond > 0 && counted.insert(self.table.name(&entry));
             visit(entry, if is_first { beyond.saturating_add(1) } else { 1 });
         });
     }

@@ -19,10 +19,9 @@ use core::ops::Range;
 
 use bytemuck::allocation::try_zeroed_vec;
 
-use super::{Body, changing};
+use super::Body;
 use crate::mem::buffer::Buffer;
 use crate::mem::vector::{BLOCK, InstructionSet};
-use crate::state::counters::{Counters, ReadCounters};
 use crate::state::insert::UNIQUE;
 use crate::table::blocks::Hashes;
 
@@ -85,7 +84,7 @@ impl Division {
     }
 }
 
-impl Body<Buffer, Counters> {
+impl Body<Buffer> {
     /// Adds the first keys, as many as it pays for, unless an entry matches them. Notes in `added`
     /// which were added, and returns the number of keys for which that is done.
     ///
@@ -123,7 +122,7 @@ impl Body<Buffer, Counters> {
                         added[number as usize] |= is_new;
                     }
                 };
-                changing!(self, writer => writer.insert_each::<UNIQUE>(addresses, 0, note)).ok()?;
+                self.insert_each_in_table::<UNIQUE>(addresses, 0, note).ok()?;
             }
             *done = keys.end;
         }
@@ -133,10 +132,13 @@ impl Body<Buffer, Counters> {
     /// The number of bits that name a segment, if so many new keys may come segment by segment.
     fn divisible(&self, keys: usize) -> Option<u32> {
         let state = &self.state;
-        let segment_bits = self.buckets.fixed()?.geometry().segment_bits();
-        let has_copies = state.spares > 0 || state.counters.len() > 0;
+        let segment_bits = self.table.base().segment_bits();
+        let has_copies = state.spares > 0 || state.side.counters.len() > 0;
         let has_room = state.entries.checked_add(keys as u64)? <= state.profile.capacity;
-        let is_large = segment_bits > 0 && segment_bits < 16 && FEW << segment_bits <= PART;
+        let is_large = !self.table.grows()
+            && segment_bits > 0
+            && segment_bits < 16
+            && FEW << segment_bits <= PART;
         (is_large && has_room && !has_copies).then_some(segment_bits)
     }
 }
@@ -152,7 +154,7 @@ mod tests {
     /// Two empty filters for 4,000 keys in small segments, with a quarter more slots.
     fn filters(prefer: Prefer, rate: f64, segment_bits: u32) -> [CuckooFilter; 2] {
         let plain = CuckooFilter::builder(4000, rate).prefer(prefer).build().unwrap();
-        let shape = Shape::of(plain.body.buckets.fixed().unwrap().geometry(), plain.layout());
+        let shape = plain.body.shape();
         let segment_buckets = (1250 >> segment_bits) + 1;
         let shape = Shape { segment_bits, segment_buckets, ..shape };
         let empty = || CuckooFilter::empty(shape, plain.body.state.profile).unwrap();

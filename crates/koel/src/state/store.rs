@@ -4,8 +4,6 @@
 //! filter share every line of code that reads.
 
 use crate::mem::buffer::Buffer;
-use crate::state::counters::{Counters, ReadCounters, StoredCounters};
-use crate::state::sweeps::{StoredSweeps, Sweeps};
 
 /// The filter owns its bytes and can change them.
 #[derive(Clone, Copy, Debug)]
@@ -38,24 +36,16 @@ pub trait Store: Memory {}
 impl Store for Owned {}
 impl Store for Borrowed<'_> {}
 
-/// The types behind a [`Store`]. This trait cannot be named outside the crate, which seals `Store`.
+/// The type behind a [`Store`]. This trait cannot be named outside the crate, which seals `Store`.
 pub trait Memory {
-    /// The bytes of the buckets.
-    type Buckets: AsRef<[u8]>;
-    /// The counters of keys with more copies than the buckets hold.
-    type Counters: ReadCounters<Owned = Counters>;
-    /// When the groups of an expiring filter were swept.
-    type Sweeps: ReadCounters;
+    /// The bytes of the buckets, and of what is behind them in a file.
+    type Bytes: AsRef<[u8]>;
 }
 
 impl Memory for Owned {
-    type Buckets = Buffer;
-    type Counters = Counters;
-    type Sweeps = Sweeps;
+    type Bytes = Buffer;
 }
 
 impl<'a> Memory for Borrowed<'a> {
-    type Buckets = &'a [u8];
-    type Counters = StoredCounters<'a>;
-    type Sweeps = StoredSweeps<'a>;
+    type Bytes = &'a [u8];
 }

@@ -4,53 +4,63 @@
 //! if its last sweep was too long ago (`image/clock.rs`): an insert sweeps two groups of 16 buckets
 //! at most, and those on its eviction path.
 
-use super::expire::Stamped;
+use super::{Body, Expiry};
 use crate::image::clock::GROUP;
-use crate::state::counters::ReadCounters;
-use crate::table::{Addressing, CuckooMut, Match};
+use crate::mem::buffer::Buffer;
+use crate::table::Entry;
 
-impl<T: CuckooMut> Stamped<'_, T> {
+impl Body<Buffer> {
     /// Goes on to the step of tick `now`, unless it is earlier. Returns how many entries expired.
-    pub(super) fn advance(&mut self, now: u64) -> u64 {
-        let (steps, before) = (self.expiry.clock.steps_until(now), *self.len);
+    pub(crate) fn advance(&mut self, now: u64) -> u64 {
+        let (steps, before) = (self.state.clock().steps_until(now), self.state.len);
         if steps == 0 {
             return 0;
         }
-        if self.expiry.clock.must_refresh(steps) {
-            self.sweeps.refresh(self.buckets(), &self.expiry.clock, steps);
+        let (buckets, expiry) = (self.table.buckets(), self.state.expiry());
+        let Expiry { clock, sweeps, .. } = &mut *expiry;
+        if clock.must_refresh(steps) {
+            sweeps.refresh(buckets, clock, steps);
         }
-        *self.len = self.expiry.live_after(steps);
-        self.expiry.forward(steps);
-        before - *self.len
+        let live = expiry.live_after(steps);
+        expiry.forward(steps);
+        self.state.len = live;
+        before - self.state.len
     }
 
-    pub(super) fn buckets(&self) -> u64 {
-        self.table.table().geometry().buckets()
+    /// Takes out all dead entries.
+    pub(super) fn sweep_all(&mut self) {
+        let (buckets, step) = (self.table.buckets(), self.state.clock().step);
+        for bucket in 0..buckets {
+            self.drop_dead(bucket);
+        }
+        self.state.expiry().sweeps.note_all(buckets, step);
     }
+}
 
-    /// The age of an entry.
+/// What the rules of all types come to in an expiring filter alone.
+impl Body<Buffer> {
+    /// Whether entries expire. They do not while they are moved to another table.
     #[inline]
-    pub(super) fn age(&self, entry: &Match) -> u64 {
-        let swept = self.sweeps.swept(entry.bucket);
-        self.expiry.clock.age(swept, self.layout.value_of(entry.slot))
+    pub(super) fn expires(&self) -> bool {
+        self.state.expiry.is_some()
     }
 
     #[inline]
-    pub(super) fn is_live(&self, entry: &Match) -> bool {
-        self.expiry.clock.is_live(self.age(entry))
+    pub(super) fn is_live(&self, entry: &Entry) -> bool {
+        self.state.clock().is_live(self.age_of(entry.bucket, entry.slot))
     }
 
     /// Whether the group of this bucket must be swept before an entry is written to it.
     #[inline]
     pub(super) fn is_due(&self, bucket: u64) -> bool {
-        self.expiry.clock.is_due(self.sweeps.swept(bucket))
+        let Expiry { clock, sweeps, .. } = self.state.expiry_ref();
+        clock.is_due(sweeps.swept(bucket))
     }
 
     /// Whether a slot of this bucket is empty, or has a dead entry.
     pub(super) fn has_room(&self, bucket: u64) -> bool {
-        let table = self.table.table();
-        let mut entries = table.entries_of(bucket);
-        table.read(bucket).copies(0) > 0 || entries.any(|entry| !self.is_live(&entry))
+        let mut entries = self.table.entries_of(bucket);
+        self.table.read(bucket).copies(0) > 0 || entries.any(|entry| !self.is_live(&entry))
     }
 
     /// Before an entry is written to this bucket: sweeps its group if that is due. True if it was.
@@ -67,40 +77,33 @@ impl<T: CuckooMut> Stamped<'_, T> {
     #[inline(never)]
     fn sweep_group(&mut self, bucket: u64) {
         let first = bucket - bucket % GROUP;
-        for bucket in first..self.buckets().min(first + GROUP) {
+        for bucket in first..self.table.buckets().min(first + GROUP) {
             self.drop_dead(bucket);
         }
-        self.sweeps.note(bucket, self.expiry.clock.step);
-    }
-
-    /// Takes out all dead entries.
-    pub(super) fn sweep_all(&mut self) {
-        let buckets = self.buckets();
-        for bucket in 0..buckets {
-            self.drop_dead(bucket);
-        }
-        self.sweeps.note_all(buckets, self.expiry.clock.step);
+        let step = self.state.clock().step;
+        self.state.expiry().sweeps.note(bucket, step);
     }
 
     /// Takes out the dead entries of a bucket. False if there is none.
     #[inline]
     pub(super) fn drop_dead(&mut self, bucket: u64) -> bool {
-        if *self.entries == *self.len {
+        if self.state.entries == self.state.len {
             return false;
         }
-        let mut slots = self.table.table().read(bucket);
+        let mut slots = self.table.read(bucket);
         let before = slots;
-        let is_dead = self.expiry.clock.dead_in(self.sweeps.swept(bucket));
+        let Expiry { clock, sweeps, .. } = self.state.expiry_ref();
+        let is_dead = clock.dead_in(sweeps.swept(bucket));
         for slot in &mut slots.0 {
-            if *slot != 0 && is_dead(self.layout.value_of(*slot)) {
-                *self.entries -= 1;
-                self.table.table_mut().forget(bucket, *slot);
+            if *slot != 0 && is_dead(self.layout().value_of(*slot)) {
+                self.state.entries -= 1;
+                self.table.forget(bucket, *slot);
                 *slot = 0;
             }
         }
         let has_dropped = slots != before;
         if has_dropped {
-            self.table.table_mut().write_bucket(bucket, slots);
+            self.table.write_bucket(bucket, slots);
         }
         has_dropped
     }

@@ -1,23 +1,23 @@
-//! When each group of an expiring filter was swept: what is behind its buckets instead of counters.
+//! When each group of an expiring filter was swept: two bytes a group, behind its buckets.
 //!
-//! `image/clock.rs` says what it is for. A step has two bytes, and eight are a record: a file has
-//! as many records as it says to have counters. So a view reads them in place.
+//! `image/clock.rs` says what it is for. Those of a file are read in place, and copied before a
+//! change. Zeros fill the last record of [`RECORD_BYTES`].
 
 use alloc::vec::Vec;
 
-use super::counters::{ReadCounters, WriteCounters};
-use super::exact::NoExact;
-use super::record::decode;
 use crate::image::RECORD_BYTES;
 use crate::image::clock::{Clock, GROUP};
-use crate::mem::buffer::is_available;
+use crate::mem::buffer::Buffer;
 
 /// Steps in a record.
 const EACH: usize = RECORD_BYTES / 2;
 
-/// The steps in memory, where they can be changed. Zeros fill the last record.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sweeps(Vec<u16>);
+/// The step at which each group was swept last.
+#[derive(Clone)]
+pub(crate) enum Sweeps<B> {
+    Owned(Vec<u16>),
+    Stored(B),
+}
 
 /// The group of a bucket.
 #[inline]
@@ -30,138 +30,113 @@ fn groups(buckets: u64) -> usize {
     usize::try_from(buckets.div_ceil(GROUP)).unwrap_or(usize::MAX)
 }
 
-impl Sweeps {
+impl<B: AsRef<[u8]>> Sweeps<B> {
+    /// The steps of all groups, and the zeros behind them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u16> {
+        let (owned, stored): (&[u16], &[u8]) = match self {
+            Self::Owned(steps) => (steps, &[]),
+            Self::Stored(bytes) => (&[], bytes.as_ref()),
+        };
+        let stored = stored.as_chunks().0.iter().map(|&step| u16::from_le_bytes(step));
+        owned.iter().copied().chain(stored)
+    }
+
+    /// How many records of a file they fill.
+    pub(super) fn records(&self) -> u64 {
+        (self.len() / EACH) as u64
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Owned(steps) => steps.len(),
+            Self::Stored(bytes) => bytes.as_ref().len() / 2,
+        }
+    }
+
+    /// The step at which the group of a bucket was swept last.
+    #[inline]
+    pub(super) fn swept(&self, bucket: u64) -> u16 {
+        let group = group_of(bucket);
+        match self {
+            Self::Owned(steps) => steps.get(group).copied().unwrap_or(0),
+            Self::Stored(bytes) => {
+                let steps = bytes.as_ref().as_chunks().0;
+                steps.get(group).map_or(0, |&step| u16::from_le_bytes(step))
+            }
+        }
+    }
+
+    /// A copy in memory. `None` if there is no memory for it.
+    pub(super) fn copy(&self) -> Option<Sweeps<Buffer>> {
+        let mut steps = Vec::new();
+        steps.try_reserve_exact(self.len()).ok()?;
+        steps.extend(self.iter());
+        Some(Sweeps::Owned(steps))
+    }
+
+    /// Whether this crate could have written them: no group was swept at a step to come, and zeros
+    /// fill the last record.
+    pub(super) fn are_sound(&self, buckets: u64, clock: &Clock) -> bool {
+        let groups = groups(buckets);
+        self.iter().take(groups).all(|step| clock.is_sweep(step))
+            && self.iter().skip(groups).all(|step| step == 0)
+    }
+}
+
+impl Sweeps<Buffer> {
     /// For an empty table of so many buckets. `None` without memory for it.
-    pub(crate) fn new(buckets: u64, step: u16) -> Option<Self> {
-        let mut sweeps = Self::default();
+    pub(super) fn new(buckets: u64, step: u16) -> Option<Self> {
+        let mut sweeps = Self::Owned(Vec::new());
         sweeps.reserve(buckets).then(|| sweeps.extend(0, buckets, step))?;
         Some(sweeps)
     }
 
+    /// The steps in memory.
+    #[inline]
+    fn steps(&mut self) -> &mut Vec<u16> {
+        if let Self::Stored(_) = self {
+            *self = Self::Owned(self.iter().collect());
+        }
+        let Self::Owned(steps) = self else { unreachable!("they were copied above") };
+        steps
+    }
+
     /// Gets memory for a table that grows to so many buckets. False if there is none.
     pub(super) fn reserve(&mut self, buckets: u64) -> bool {
-        let len = groups(buckets).next_multiple_of(EACH);
-        self.0.try_reserve(len.saturating_sub(self.0.len())).is_ok()
+        let (len, steps) = (groups(buckets).next_multiple_of(EACH), self.steps());
+        steps.try_reserve(len.saturating_sub(steps.len())).is_ok()
     }
 
     /// Adds the groups of a table that has grown from `before` to `after` buckets, for which memory
     /// is [reserved](Self::reserve). They have no dead entries at this step.
     pub(super) fn extend(&mut self, before: u64, after: u64, step: u16) {
-        let (first, end) = (groups(before), groups(after));
-        self.0.resize(end.next_multiple_of(EACH).max(self.0.len()), 0);
-        self.0[first..end].fill(step);
+        let (first, end, steps) = (groups(before), groups(after), self.steps());
+        steps.resize(end.next_multiple_of(EACH).max(steps.len()), 0);
+        steps[first..end].fill(step);
     }
 
     /// Says that a table which now has so many buckets, no more than before, was swept at this
     /// step.
-    pub(crate) fn note_all(&mut self, buckets: u64, step: u16) {
-        let groups = groups(buckets);
-        self.0.truncate(groups.next_multiple_of(EACH));
-        self.0.fill(0);
-        self.0[..groups].fill(step);
+    pub(super) fn note_all(&mut self, buckets: u64, step: u16) {
+        let (groups, steps) = (groups(buckets), self.steps());
+        steps.truncate(groups.next_multiple_of(EACH));
+        steps.fill(0);
+        steps[..groups].fill(step);
     }
 
     /// Says that the group of a bucket was swept at this step.
     pub(super) fn note(&mut self, bucket: u64, step: u16) {
-        self.0.get_mut(group_of(bucket)).into_iter().for_each(|swept| *swept = step);
+        self.steps().get_mut(group_of(bucket)).into_iter().for_each(|swept| *swept = step);
     }
 
     /// Changes what is stored for a table of so many buckets, so that time can go `steps` on.
     pub(super) fn refresh(&mut self, buckets: u64, clock: &Clock, steps: u64) {
-        let swept = self.0.iter_mut().take(groups(buckets));
+        let swept = self.steps().iter_mut().take(groups(buckets));
         swept.for_each(|swept| *swept = clock.refreshed(*swept, steps));
     }
-}
 
-/// The record of eight steps.
-fn record(steps: &[u16; EACH]) -> (u64, u64) {
-    let numbers = steps.iter().rev().fold(0_u128, |record, &step| record << 16 | u128::from(step));
-    decode(&numbers.to_le_bytes())
-}
-
-impl ReadCounters for Sweeps {
-    type Owned = Self;
-    type Exact = NoExact;
-
-    fn to_owned_counters(&self) -> Option<Self> {
-        is_available(2 * self.0.len()).then(|| self.clone())
+    /// Bytes that they have allocated.
+    pub(super) fn allocated_bytes(&self) -> usize {
+        if let Self::Owned(steps) = self { steps.capacity() * size_of::<u16>() } else { 0 }
     }
-
-    fn len(&self) -> u64 {
-        (self.0.len() / EACH) as u64
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.0.as_chunks().0.iter().map(record)
-    }
-
-    #[inline]
-    fn swept(&self, bucket: u64) -> u16 {
-        self.0.get(group_of(bucket)).copied().unwrap_or(0)
-    }
-}
-
-impl WriteCounters for Sweeps {
-    type Stored<'a> = StoredSweeps<'a>;
-
-    fn stored(records: &[u8]) -> StoredSweeps<'_> {
-        StoredSweeps::new(records)
-    }
-
-    fn allocated_bytes(&self) -> usize {
-        self.0.capacity() * size_of::<u16>()
-    }
-
-    /// No entry is in a group, so it does not matter when it was swept.
-    fn cleared(self) -> Self {
-        self
-    }
-}
-
-/// The steps of a file, read in place.
-#[derive(Clone, Copy, Debug)]
-pub struct StoredSweeps<'a> {
-    steps: &'a [[u8; 2]],
-}
-
-impl<'a> StoredSweeps<'a> {
-    /// The steps in these bytes, whose length is a multiple of a record's.
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { steps: bytes.as_chunks().0 }
-    }
-}
-
-impl ReadCounters for StoredSweeps<'_> {
-    type Owned = Sweeps;
-    type Exact = NoExact;
-
-    fn to_owned_counters(&self) -> Option<Sweeps> {
-        let mut steps = Vec::new();
-        steps.try_reserve_exact(self.steps.len()).ok()?;
-        steps.extend(self.steps.iter().copied().map(u16::from_le_bytes));
-        Some(Sweeps(steps))
-    }
-
-    fn len(&self) -> u64 {
-        (self.steps.len() / EACH) as u64
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
-        let records = self.steps.as_chunks().0.iter();
-        records.map(|steps: &[_; EACH]| record(&steps.map(u16::from_le_bytes)))
-    }
-
-    #[inline]
-    fn swept(&self, bucket: u64) -> u16 {
-        self.steps.get(group_of(bucket)).copied().map_or(0, u16::from_le_bytes)
-    }
-}
-
-/// Whether the bytes behind the buckets of an expiring filter could have been written by this
-/// crate: no group was swept at a step to come, and zeros fill the last record.
-pub(super) fn are_sound(sweeps: &impl ReadCounters, buckets: u64, clock: &Clock) -> bool {
-    let all = sweeps.len() * EACH as u64;
-    let (mut known, mut rest) = (0..groups(buckets) as u64, groups(buckets) as u64..all);
-    known.all(|group| clock.is_sweep(sweeps.swept(group * GROUP)))
-        && rest.all(|group| sweeps.swept(group * GROUP) == 0)
 }

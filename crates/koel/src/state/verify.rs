@@ -1,40 +1,33 @@
 //! Verifies bytes of unknown origin: could this crate have written them?
 
-use super::{Body, Expiry, Reader, reading, sweeps};
+use super::{Body, Expiry};
 use crate::error::{ImageError, require};
 use crate::image::Kind;
 use crate::packing::Bucket;
-use crate::state::counters::ReadCounters;
-use crate::state::exact::ReadExact;
-use crate::table::{Addressing, Cuckoo, Growing, grows};
 
-impl<B: AsRef<[u8]>, C: ReadCounters> Body<B, C> {
+impl<B: AsRef<[u8]>> Body<B> {
     /// Checks what [`open`](Self::open) trusts: the checksum, that this crate could have written
     /// every bucket and counter, and that their totals match the header. O(bytes).
     pub(crate) fn verify(&self) -> Result<(), ImageError> {
         self.check_checksum()?;
-        reading!(self, reader => reader.verify_buckets())?;
-        let weight_holds = self
-            .buckets
-            .growing()
-            .is_none_or(|growing| growing.computed_weight() == growing.match_weight());
+        self.verify_buckets()?;
+        let weight_holds = self.table.computed_weight() == self.table.match_weight();
         require("match weight", 0, weight_holds)?;
-        let fits = self.buckets.growing().is_none_or(Growing::fits_narrow_buckets);
-        require("narrow buckets", 0, fits)?;
-        if let Some(Expiry { clock, .. }) = &self.state.expiry {
-            let are_sound = sweeps::are_sound(&self.state.counters, self.buckets.count(), clock);
+        require("narrow buckets", 0, self.table.fits_narrow_buckets())?;
+        if let Some(Expiry { clock, sweeps, .. }) = &self.state.expiry {
+            let are_sound = sweeps.are_sound(self.table.buckets(), clock);
             require("sweeps", 0, are_sound)?;
             return require("keys", self.state.len, self.state.len == self.live_entries());
         }
-        reading!(self, reader => reader.verify_counts())
+        self.verify_counts()
     }
 }
 
-impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
+impl<B: AsRef<[u8]>> Body<B> {
     /// Checks every bucket, the padding, and the number of entries.
-    fn verify_buckets(self) -> Result<(), ImageError> {
-        let (table, mut entries) = (self.table.table(), 0);
-        for bucket in 0..table.geometry().buckets() {
+    fn verify_buckets(&self) -> Result<(), ImageError> {
+        let (table, mut entries) = (&self.table, 0);
+        for bucket in 0..table.buckets() {
             let slots = self.sound_slots(bucket);
             require("bucket", bucket, slots.is_some())?;
             entries += slots.map_or(0, |slots| slots.entries().count() as u64);
@@ -45,11 +38,12 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
 
     /// The slots of a bucket; `None` if this crate would not have written it. A filter may be
     /// semi-sorted, where one order of the slots is sound.
-    fn sound_slots(self, bucket: u64) -> Option<Bucket> {
-        let table = self.table.table();
+    fn sound_slots(&self, bucket: u64) -> Option<Bucket> {
+        let table = &self.table;
         let slots = table.read(bucket);
         // Buckets that are still to be widened are in memory only, and have another layout.
-        let has_one_form = self.state.kind == Kind::Filter && table.geometry().widening().is_none();
+        let has_one_form =
+            self.state.kind == Kind::Filter && table.addresses().widening().is_none();
         let is_written = !has_one_form || table.layout().is_canonical(table.word(bucket));
         let are_sound = || slots.entries().all(|slot| self.is_sound(bucket, slot));
         (is_written && are_sound()).then_some(slots)
@@ -57,20 +51,20 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
 
     /// Whether this crate could have written a slot in use. In an expiring filter, and in a
     /// counting filter that has not grown, each key has one entry.
-    fn is_sound(self, bucket: u64, slot: u64) -> bool {
-        let (table, layout) = (self.table.table(), self.table.table().layout());
+    fn is_sound(&self, bucket: u64, slot: u64) -> bool {
+        let (table, layout) = (&self.table, self.layout());
         let value = layout.value_of(slot);
         let is_written =
             layout.is_fingerprint(layout.fingerprint_of(slot)) && value <= layout.largest_value();
         let is_alone = || {
-            let at = table.geometry().location(table.entry(bucket, slot).prefix);
-            grows::<T>() || at.is_some_and(|at| table.matches(&at).count() == 1)
+            let at = table.addresses().location(table.entry(bucket, slot).prefix);
+            self.table.grows() || at.is_some_and(|at| table.matches(&at).count() == 1)
         };
         is_written
             && match (self.state.kind, &self.state.expiry) {
                 (Kind::Counting, _) => value > 0 && is_alone(),
-                (_, Some(Expiry { clock, .. })) => {
-                    let swept = self.state.counters.swept(bucket);
+                (_, Some(Expiry { clock, sweeps, .. })) => {
+                    let swept = sweeps.swept(bucket);
                     clock.true_age(swept, value).is_some() && is_alone()
                 }
                 _ => true,
@@ -78,27 +72,26 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
     }
 
     /// Checks that counters belong to entries, and that all counts add up to the header's.
-    fn verify_counts(self) -> Result<(), ImageError> {
-        let (state, table) = (self.state, self.table.table());
+    fn verify_counts(&self) -> Result<(), ImageError> {
+        let (state, table) = (&self.state, &self.table);
         if state.kind == Kind::Maplet {
             return Ok(());
         }
-        if state.kind == Kind::Filter && !grows::<T>() {
+        if state.kind == Kind::Filter && !self.table.grows() {
             let (said, found) = (state.distinct(), table.distinct_entries().count() as u64);
             require("distinct entries", said, said == found)?;
         }
-        state.counters.verify(|name| self.names_an_entry(name))?;
-        state.exact.verify()?;
+        state.side.verify(|name| self.names_an_entry(name))?;
         let (len, held) = (u128::from(state.len), self.held());
         // Growth may leave counts that belong to no key.
-        require("keys", state.len, len == held || grows::<T>() && len < held)
+        require("keys", state.len, len == held || self.table.grows() && len < held)
     }
 
     /// Whether an entry of this name is in its buckets, and may have a counter.
-    fn names_an_entry(self, name: u64) -> bool {
-        let table = self.table.table();
-        let prefix = table.geometry().named(name);
-        let at = prefix.and_then(|prefix| table.geometry().location(prefix));
+    fn names_an_entry(&self, name: u64) -> bool {
+        let table = &self.table;
+        let prefix = table.addresses().named(name);
+        let at = prefix.and_then(|prefix| table.addresses().location(prefix));
         let may_be_it = |entry| table.name(&entry) == name && self.may_have_counter(&entry);
         at.is_some_and(|at| table.matches(&at).any(may_be_it))
     }
@@ -106,7 +99,6 @@ impl<T: Cuckoo, C: ReadCounters> Reader<'_, T, C> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::CuckooFilter;
 
     #[test]
@@ -115,12 +107,11 @@ mod tests {
         for key in 0..100_u64 {
             filter.insert(&key).unwrap();
         }
-        let table = filter.body.buckets.fixed().unwrap();
-        let reader = Reader { table, state: &filter.body.state };
-        let (bits, buckets) = (table.layout().fingerprint_bits(), table.geometry().buckets());
+        let (table, body) = (&filter.body.table, &filter.body);
+        let (bits, buckets) = (table.layout().fingerprint_bits(), table.buckets());
         let named = |bucket: u64| {
             let names = (0..1_u64 << bits).map(move |fingerprint| bucket << bits | fingerprint);
-            names.filter(|&name| reader.names_an_entry(name)).count() as u64
+            names.filter(|&name| body.names_an_entry(name)).count() as u64
         };
         let distinct = table.distinct_entries().count() as u64;
         assert_eq!((0..buckets).map(named).sum::<u64>(), distinct);

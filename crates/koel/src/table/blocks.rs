@@ -8,13 +8,13 @@
 
 use core::ops::{ControlFlow, Range};
 
-use super::{Addressing, Buckets, Candidates, Table, Words};
+use super::{Buckets, Candidates, Table, Words};
 use crate::Key;
 use crate::address::geometry::Locations;
 use crate::address::route::Route;
 use crate::mem::prefetch::prefetch_many;
 use crate::mem::vector::{BLOCK, InstructionSet};
-use crate::packing::Matching;
+use crate::packing::{Exact, Matching, Prefixed};
 
 /// The addresses of many keys, worked out a block at a time.
 ///
@@ -190,8 +190,8 @@ impl<H: Hashes> Blocks<H> {
 }
 
 /// Whether an entry of `table` matches each of the keys.
-pub(crate) fn contains_each<B: AsRef<[u8]>, A: Addressing>(
-    table: &Table<B, A>,
+pub(crate) fn contains_each<B: AsRef<[u8]>>(
+    table: &Table<B>,
     hashes: impl Hashes,
     found: &mut [bool],
 ) {
@@ -202,13 +202,17 @@ pub(crate) fn contains_each<B: AsRef<[u8]>, A: Addressing>(
 
 /// Calls `found` with the number of each key that slots of `table` match, in order, its buckets and
 /// the slots.
-pub(crate) fn each_candidate<B: AsRef<[u8]>, A: Addressing>(
-    table: &Table<B, A>,
+pub(crate) fn each_candidate<B: AsRef<[u8]>>(
+    table: &Table<B>,
     hashes: impl Hashes,
     mut found: impl FnMut(usize, [u64; 2], Candidates),
 ) {
     each_answer(table, hashes, |block, start, answers| {
-        let [home_keys, other_keys] = A::Matching::keys(&block.locations);
+        let [home_keys, other_keys] = if table.grows() {
+            Prefixed::keys(&block.locations)
+        } else {
+            Exact::keys(&block.locations)
+        };
         for i in (0..block.len).filter(|&i| answers[i]) {
             let (keys, (home, other)) = ([home_keys[i], other_keys[i]], block.locations.buckets(i));
             found(start + i, [home, other], table.candidates((home, other), keys));
@@ -218,8 +222,8 @@ pub(crate) fn each_candidate<B: AsRef<[u8]>, A: Addressing>(
 
 /// Calls `work` with each block, the number of its first key, and whether entries match its keys.
 #[inline(always)]
-fn each_answer<B: AsRef<[u8]>, A: Addressing>(
-    table: &Table<B, A>,
+fn each_answer<B: AsRef<[u8]>>(
+    table: &Table<B>,
     hashes: impl Hashes,
     mut work: impl FnMut(&Block, usize, &[bool; BLOCK]),
 ) {

@@ -15,7 +15,7 @@
 use core::ops::Range;
 
 use super::pair::BucketPairMut;
-use super::{Addressing, Buckets, Table};
+use super::{Buckets, Table};
 use crate::address::geometry::Locations;
 use crate::mem::buffer::Buffer;
 use crate::mem::unchecked::Reader;
@@ -89,11 +89,11 @@ const SMALL: usize = if cfg!(test) { 0 } else { 16 << 10 };
 const LARGE_PLAIN: usize = 4 << 20;
 const LARGE_SORTED: usize = 16 << 20;
 
-impl<A: Addressing> Table<Buffer, A> {
+impl Table<Buffer> {
     /// Whether a batch of edits is planned in this table.
     pub(crate) fn plans_edits<const TAKES: bool>(&self) -> bool {
         let most = match &self.packing {
-            _ if A::GROWS => return false,
+            _ if self.grows() => return false,
             AnyPacking::Plain64(_) => LARGE_PLAIN,
             AnyPacking::Sorted64(packing) if TAKES || packing.plans_entries() => LARGE_SORTED,
             _ => return false,
@@ -173,7 +173,7 @@ mod tests {
         let layout = Layout::new(codec, width, 0).unwrap();
         let geometry = Geometry::new(0, buckets, width);
         let bytes = table_bytes(layout, geometry.buckets()).unwrap();
-        Table::new(geometry, layout, Buffer::zeroed(bytes, false).unwrap())
+        Table::fixed(geometry, layout, Buffer::zeroed(bytes, false).unwrap())
     }
 
     /// Tables of 600 buckets, in which hundreds of entries of a block share buckets.
@@ -204,7 +204,7 @@ mod tests {
         each_set(|set| {
             for mut table in tables() {
                 assert!(table.plans_edits::<PUTS>());
-                let mut one_by_one = table.to_owned_table(false).unwrap();
+                let mut one_by_one = table.copy(false).unwrap();
                 let mut edits = BlockEdits::<PUTS>::new();
                 let (mut planned, mut alone, mut refused) = (0, 0, 0);
                 in_blocks(&mut table, set, 40, |table, locations| {
@@ -245,7 +245,7 @@ mod tests {
                         }
                     }
                 });
-                let mut one_by_one = table.to_owned_table(false).unwrap();
+                let mut one_by_one = table.copy(false).unwrap();
                 let mut edits = BlockEdits::<TAKES>::new();
                 let (mut planned, mut copies, mut absent) = (0, 0, 0);
                 in_blocks(&mut table, set, 20, |table, locations| {

@@ -1,22 +1,28 @@
-//! A table of one size: `Geometry` is its addressing.
+//! The hot paths in a table of one size: entries that match a key are equal, all have its
+//! fingerprint.
 
-use super::{Addressing, Cuckoo, CuckooMut, Prefix, Put, Table, Taken};
-use crate::address::geometry::{CORE_BITS, Geometry, Location, Locations};
+use super::{GrowingLocation, LeveledBucket, LinearHashing, Place, Prefix, Put, Table, Taken};
+use crate::address::geometry::{Location, Locations};
 use crate::mem::buffer::Buffer;
 use crate::mem::unchecked;
-use crate::mem::vector::{Column, InstructionSet};
 use crate::packing::{AnyPacking, Exact, Layout, Narrow, Packing, SLOTS, with_packing};
 
 impl<B: AsRef<[u8]>> Table<B> {
-    /// Where the key with this address may live, and whether either bucket holds its fingerprint.
-    /// Returns a tuple: with an `Option`, LLVM adds a data-dependent branch in callers that only
+    /// Whether an entry matches the key with this address.
+    #[inline(always)]
+    pub(crate) fn contains(&self, address: u64) -> bool {
+        if self.grows() { self.contains_grown(address) } else { self.find(address).1 }
+    }
+
+    /// Where the key with this address may live in a table of one size, and whether either bucket
+    /// holds its fingerprint. Returns a tuple: with an `Option`, LLVM adds a data-dependent branch in callers that only
     /// count.
     #[inline(always)]
     #[expect(unsafe_code, reason = "loads without a check")]
     pub(crate) fn find(&self, address: u64) -> (Location, bool) {
-        let location = self.geometry.locate(address);
+        let location = self.base().locate(address);
         let is_there = match &self.packing {
-            // SAFETY: `locate` gives buckets below `geometry.buckets()`.
+            // SAFETY: `locate` gives buckets below `base.buckets()`.
             AnyPacking::Plain64(packing) => unsafe { self.contains_unchecked(packing, &location) },
             // SAFETY: as above.
             AnyPacking::Sorted64(packing) => unsafe { self.contains_unchecked(packing, &location) },
@@ -29,6 +35,9 @@ impl<B: AsRef<[u8]>> Table<B> {
     /// no slot matches.
     #[inline(always)]
     pub(crate) fn find_pair(&self, address: u64) -> Option<((u64, u64), [u64; 2])> {
+        if self.grows() {
+            return self.find_grown_pair(address);
+        }
         let (location, is_there) = self.find(address);
         is_there.then(|| (location.buckets(), [location.fingerprint; 2]))
     }
@@ -62,86 +71,56 @@ impl<B: AsRef<[u8]>> Table<B> {
     }
 }
 
-/// Entries that match a key are equal: all have its fingerprint.
-impl Addressing for Geometry {
-    type Matching = Exact;
-    type Location = Location;
+impl Place for Location {
     const GROWS: bool = false;
 
-    fn base(&self) -> &Self {
-        self
+    #[inline]
+    fn locate(addresses: &LinearHashing, address: u64) -> Self {
+        addresses.base().locate(address)
     }
 
     #[inline]
-    fn buckets(&self) -> u64 {
+    fn in_block(_: &LinearHashing, locations: &Locations, i: usize) -> Self {
+        locations.get(i)
+    }
+
+    fn general(&self, addresses: &LinearHashing) -> GrowingLocation {
+        let prefix = Self::prefix(addresses, self.home, self.fingerprint);
+        let leveled_buckets =
+            [self.home, self.alternate].map(|bucket| LeveledBucket { bucket, level: 0 });
+        GrowingLocation { prefix, leveled_buckets }
+    }
+
+    #[inline]
+    fn relocated(&self, _: &LinearHashing) -> Self {
+        *self
+    }
+
+    #[inline]
+    fn pair(&self) -> (u64, u64) {
         self.buckets()
     }
 
     #[inline]
-    fn locate_many(
-        &self,
-        set: InstructionSet,
-        bucket_bits: u64,
-        write: impl FnOnce(&mut Column),
-        locations: &mut Locations,
-    ) {
-        self.locate_many(set, bucket_bits, write, locations);
+    fn fingerprints(&self, _: &LinearHashing) -> [u64; 2] {
+        [self.fingerprint; 2]
     }
 
     #[inline]
-    fn locate(&self, address: u64) -> Location {
-        self.locate(address)
-    }
-
-    #[inline]
-    fn locate_in_block(&self, locations: &Locations, i: usize) -> Location {
-        locations.get(i)
-    }
-
-    fn location(&self, prefix: Prefix) -> Option<Location> {
-        let bits = self.fraction_bits();
-        let fraction = prefix.string & !(u64::MAX << bits);
-        Some(self.location_of(prefix.base, prefix.core << bits | fraction))
-    }
-
-    #[inline]
-    fn pair(location: &Location) -> (u64, u64) {
-        location.buckets()
-    }
-
-    #[inline]
-    fn segment_start(location: &Location) -> u64 {
-        location.base
-    }
-
-    #[inline]
-    fn fingerprints(&self, location: &Location) -> [u64; 2] {
-        [location.fingerprint; 2]
-    }
-
-    #[inline]
-    fn is_match(_: &Location, _: &Prefix) -> bool {
-        true
-    }
-
-    #[inline]
-    fn prefix(&self, bucket: u64, fingerprint: u64) -> Prefix {
-        let length = self.fraction_bits();
+    fn prefix(addresses: &LinearHashing, bucket: u64, fingerprint: u64) -> Prefix {
+        let length = addresses.base().fraction_bits();
         let string = fingerprint & !(u64::MAX << length);
         Prefix { core: fingerprint >> length, base: bucket, string, length }
     }
 
-    fn stored_length(&self, _: &Location, _: usize) -> u32 {
-        self.fraction_bits()
-    }
-
-    fn common_length(&self) -> u32 {
-        self.fraction_bits()
+    #[inline]
+    fn is_match(&self, _: &Prefix) -> bool {
+        true
     }
 
     #[inline(always)]
     fn other_buckets(
-        &self,
+        addresses: &LinearHashing,
         _: Layout,
         base: u64,
         bucket: u64,
@@ -149,89 +128,43 @@ impl Addressing for Geometry {
     ) -> [u64; SLOTS] {
         // Not a map: that would go through the stack.
         for slot in &mut slots {
-            *slot = self.alternate(base, bucket, *slot);
+            *slot = addresses.base().alternate(base, bucket, *slot);
         }
         slots
     }
 
-    fn other_base(&self, prefix: &Prefix) -> u64 {
-        self.location_of(prefix.base, prefix.core << self.fraction_bits()).alternate
-    }
-
-    fn bucket_of(&self, base: u64, _: &Prefix) -> Option<u64> {
-        Some(base)
-    }
-
-    fn identity(&self, prefix: &Prefix) -> u64 {
-        let bits = self.fraction_bits();
-        let location = self.location_of(prefix.base, prefix.core << bits | prefix.string);
-        location.identity(bits + CORE_BITS)
-    }
-
-    fn named(&self, identity: u64) -> Option<Prefix> {
-        let bits = self.fraction_bits() + CORE_BITS;
-        let (bucket, fingerprint) = (identity >> bits, identity & !(u64::MAX << bits));
-        if bucket >= self.buckets() || fingerprint == 0 {
-            return None;
-        }
-        let prefix = self.prefix(bucket, fingerprint);
-        (Addressing::identity(self, &prefix) == identity).then_some(prefix)
-    }
-}
-
-impl<B: AsRef<[u8]>> Cuckoo for Table<B> {
-    type Bytes = B;
-    type Addresses = Geometry;
-
-    #[inline]
-    fn table(&self) -> &Self {
-        self
+    #[inline(always)]
+    fn look_up<B: AsRef<[u8]>>(table: &Table<B>, address: u64) -> (Self, bool) {
+        table.find(address)
     }
 
     #[inline(always)]
-    fn contains(&self, address: u64) -> bool {
-        self.find(address).1
-    }
-
-    #[inline(always)]
-    fn look_up(&self, address: u64) -> (Location, bool) {
-        self.find(address)
-    }
-}
-
-impl CuckooMut for Table<Buffer> {
-    #[inline]
-    fn table_mut(&mut self) -> &mut Self {
-        self
-    }
-
-    #[inline(always)]
-    fn put(&mut self, location: &Location, value: u64, most: u64) -> Put {
-        let slot = self.layout.slot(location.fingerprint, value);
-        self.pair_mut(location.buckets()).put(slot, most)
+    fn put(&self, table: &mut Table<Buffer>, value: u64, most: u64) -> Put {
+        let slot = table.layout.slot(self.fingerprint, value);
+        table.pair_mut(self.buckets()).put(slot, most)
     }
 
     #[inline(always)]
     fn take(
-        &mut self,
-        location: &Location,
+        &self,
+        table: &mut Table<Buffer>,
         value: u64,
         is_counted: impl FnOnce(u64) -> bool,
     ) -> Option<Taken> {
         // If there is a count, an entry is in the buckets too.
-        if is_counted(location.identity(self.layout.fingerprint_bits())) {
+        if is_counted(self.identity(table.layout.fingerprint_bits())) {
             return None;
         }
-        if value > self.layout.largest_value() {
+        if value > table.layout.largest_value() {
             return Some(Taken::Absent);
         }
-        let slot = self.layout.slot(location.fingerprint, value);
-        Some(self.pair_mut(location.buckets()).take(slot))
+        let slot = table.layout.slot(self.fingerprint, value);
+        Some(table.pair_mut(self.buckets()).take(slot))
     }
 
     #[inline(always)]
-    fn revalue(&mut self, location: &Location, old: u64, new: u64) -> bool {
-        let [old, new] = [old, new].map(|value| self.layout.slot(location.fingerprint, value));
-        self.pair_mut(location.buckets()).exchange(old, new) != Taken::Absent
+    fn revalue(&self, table: &mut Table<Buffer>, old: u64, new: u64) -> bool {
+        let [old, new] = [old, new].map(|value| table.layout.slot(self.fingerprint, value));
+        table.pair_mut(self.buckets()).exchange(old, new) != Taken::Absent
     }
 }

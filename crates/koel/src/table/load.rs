@@ -4,7 +4,7 @@
 //! for room fails at a load of 0.92. Inserts become slow well below that, so the load is lower and
 //! the same all the way. The loads are measured: docs/decisions/0019-growth-loads.md.
 
-use super::{Addressing, LinearHashing};
+use super::LinearHashing;
 use crate::address::geometry::Geometry;
 use crate::packing::{Codec, Layout, SLOTS};
 

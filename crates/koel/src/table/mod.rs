@@ -9,13 +9,14 @@
 //!
 //! | file | |
 //! |---|---|
-//! | `addressing` | what a table asks of its addressing |
-//! | `fixed`, `growing` | tables of one size, and tables that grow |
-//! | `linear_hashing`, `load`, `widening` | where keys live in a growing table, and when it grows |
-//! | `cuckoo`, `matches` | what the rules of `state/` ask of both |
+//! | `linear_hashing`, `load`, `widening` | where keys live in a table, and when it grows |
+//! | `place`, `fixed`, `growing` | the hot paths, in tables of one size and in those that grow |
+//! | `matches`, `split` | entries and those that match a key; growth |
 //! | `pair` | edits of the two buckets of a key |
 //! | `search`, `room` | the search for room, and what it asks of a table |
 //! | `blocks`, `edits` | batches: blocks of 64 keys, and edits planned for a block |
+
+use core::ops::Range;
 
 use bytemuck::try_cast_slice_mut;
 
@@ -24,12 +25,11 @@ use crate::mem::buffer::Buffer;
 use crate::mem::prefetch::prefetch;
 use crate::mem::vector::{BLOCK, Column, InstructionSet};
 use crate::packing::{
-    AnyPacking, Batch, Bucket, Layout, Packing, SLOTS, bit_in_byte, byte_index, load, with_packing,
+    AnyPacking, Batch, Bucket, Exact, Layout, Matching, Packing, Prefixed, SLOTS, bit_in_byte,
+    byte_index, load, store, with_packing,
 };
 
-mod addressing;
 pub(crate) mod blocks;
-mod cuckoo;
 mod edits;
 mod fixed;
 mod growing;
@@ -37,20 +37,26 @@ mod linear_hashing;
 mod load;
 mod matches;
 mod pair;
-mod room;
+pub(crate) mod place;
+pub(crate) mod room;
 pub(crate) mod search;
+mod split;
 mod widening;
 
 pub(crate) use crate::packing::{Candidates, Put, Taken, Words};
-pub(crate) use addressing::{Addressing, Match, Prefix};
-pub(crate) use cuckoo::{Cuckoo, CuckooMut, EntryTest, LocationOf, Step, grows};
 pub(crate) use edits::{BlockEdits, PUTS, TAKES};
-pub(crate) use growing::Growing;
-pub(crate) use linear_hashing::{GrowingLocation, LinearHashing};
+pub(crate) use linear_hashing::{GrowingLocation, LeveledBucket, LinearHashing, Prefix};
 #[cfg(test)]
 pub(crate) use load::tried_load;
 pub(crate) use load::{buckets_for, design_load, most_entries};
-pub(crate) use room::Dead;
+pub(crate) use matches::{Entry, EntryTest};
+pub(crate) use place::{Place, at_place};
+pub(crate) use split::Step;
+
+/// Buckets that [`Table::each_piece`] widens at once: they end with a byte.
+const PIECE: usize = 64;
+/// Bytes of so many buckets of up to 128 bits, and of the padding behind the last one.
+const PIECE_BYTES: usize = PIECE * 16 + 32;
 
 /// Zeros behind the last bucket, so that it can be read like any other.
 const PADDING: usize = 16;
@@ -62,13 +68,13 @@ pub(crate) fn table_bytes(layout: Layout, buckets: u64) -> Option<usize> {
     words.checked_mul(8)?.checked_add(PADDING).filter(|&bytes| isize::try_from(bytes).is_ok())
 }
 
-/// Buckets and their shape. The addressing `A` says where a key may live: [`Geometry`] in a table
-/// of one size, [`LinearHashing`] in one that grows.
+/// Buckets and their shape, of one size or growing. A table starts to grow in place, once
+/// ([`begin_to_grow`](Self::begin_to_grow)).
 ///
 /// The invariant that unchecked reads rely on: `bytes` has all buckets and the padding behind them.
 #[derive(Clone)]
-pub(crate) struct Table<B, A = Geometry> {
-    geometry: A,
+pub(crate) struct Table<B> {
+    addresses: LinearHashing,
     layout: Layout,
     packing: AnyPacking,
     bucket_bits: u64,
@@ -83,13 +89,20 @@ pub(crate) struct Table<B, A = Geometry> {
     bytes: B,
 }
 
-/// Equal addressing, layout and bytes, whatever is split next.
-impl<B: PartialEq, A: PartialEq> PartialEq for Table<B, A> {
+/// Equal if they are when all buckets are wide.
+impl<B: AsRef<[u8]>> PartialEq for Table<B> {
     fn eq(&self, other: &Self) -> bool {
-        self.geometry == other.geometry
-            && self.layout == other.layout
-            && self.match_weight == other.match_weight
-            && self.bytes == other.bytes
+        if !self.addresses.is_like(&other.addresses)
+            || self.layout != other.layout
+            || self.match_weight != other.match_weight
+        {
+            return false;
+        }
+        if !self.is_midway() && !other.is_midway() {
+            return self.bytes() == other.bytes();
+        }
+        let word = |table: &Self, bucket| table.layout.encode(table.read(bucket));
+        (0..self.buckets()).all(|bucket| word(self, bucket) == word(other, bucket))
     }
 }
 
@@ -107,7 +120,7 @@ pub(crate) trait Buckets {
     fn prefetch_both(&self, locations: &Locations, i: usize);
 }
 
-impl<B: AsRef<[u8]>, A: Addressing> Buckets for Table<B, A> {
+impl<B: AsRef<[u8]>> Buckets for Table<B> {
     #[inline]
     fn locate_many(
         &self,
@@ -115,7 +128,11 @@ impl<B: AsRef<[u8]>, A: Addressing> Buckets for Table<B, A> {
         write: impl FnOnce(&mut Column),
         locations: &mut Locations,
     ) {
-        self.geometry.locate_many(set, self.bucket_bits, write, locations);
+        if self.grows() {
+            self.addresses.locate_many(set, self.bucket_bits, write, locations);
+        } else {
+            self.base().locate_many(set, self.bucket_bits, write, locations);
+        }
     }
 
     #[inline]
@@ -126,19 +143,59 @@ impl<B: AsRef<[u8]>, A: Addressing> Buckets for Table<B, A> {
     }
 }
 
-impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
+impl<B: AsRef<[u8]>> Table<B> {
     /// The table in `bytes`, which are as many as [`table_bytes`] says.
-    pub(crate) fn new(geometry: A, layout: Layout, bytes: B) -> Self {
-        assert_eq!(Some(bytes.as_ref().len()), table_bytes(layout, geometry.buckets()));
-        let packing = AnyPacking::new(layout, geometry.widening());
+    pub(crate) fn new(addresses: LinearHashing, layout: Layout, bytes: B) -> Self {
+        assert_eq!(Some(bytes.as_ref().len()), table_bytes(layout, addresses.buckets()));
+        let packing = AnyPacking::new(layout, addresses.widening());
         let (bucket_bits, reach) = (u64::from(layout.bucket_bits()), packing.reach());
-        let end = geometry.buckets() * bucket_bits;
-        let (match_weight, limit) = (0, u64::MAX);
-        Self { geometry, layout, packing, bucket_bits, end, reach, match_weight, limit, bytes }
+        let end = addresses.buckets() * bucket_bits;
+        let match_weight = 0;
+        let mut table = Self {
+            addresses,
+            layout,
+            packing,
+            bucket_bits,
+            end,
+            reach,
+            match_weight,
+            limit: u64::MAX,
+            bytes,
+        };
+        table.set_limit();
+        table
     }
 
-    pub(crate) fn geometry(&self) -> &A {
-        &self.geometry
+    /// A table of one size in `bytes`.
+    pub(crate) fn fixed(base: Geometry, layout: Layout, bytes: B) -> Self {
+        Self::new(LinearHashing::fixed(base), layout, bytes)
+    }
+
+    /// The table with this match weight of its entries.
+    pub(crate) fn with_weight(self, match_weight: u128) -> Self {
+        Self { match_weight, ..self }
+    }
+
+    pub(crate) fn addresses(&self) -> &LinearHashing {
+        &self.addresses
+    }
+
+    /// The addresses that the table was built with.
+    #[inline(always)]
+    pub(crate) fn base(&self) -> &Geometry {
+        self.addresses.base()
+    }
+
+    /// Whether the table grows. One that was built without marks does from its first growth on.
+    #[inline(always)]
+    pub(crate) fn grows(&self) -> bool {
+        self.addresses.grows()
+    }
+
+    /// How many buckets there are.
+    #[inline]
+    pub(crate) fn buckets(&self) -> u64 {
+        self.addresses.buckets()
     }
 
     pub(crate) fn layout(&self) -> Layout {
@@ -208,43 +265,66 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         found: &mut [bool; BLOCK],
     ) {
         let batch = Batch { set, bytes: self.bytes(), reach: self.reach, ready, coming };
-        with_packing!(
-            &self.packing,
-            packing => packing.match_block::<A::Matching>(&batch, words, found)
-        );
+        if self.grows() {
+            with_packing!(&self.packing, packing => {
+                packing.match_block::<Prefixed>(&batch, words, found)
+            });
+        } else {
+            with_packing!(&self.packing, packing => {
+                packing.match_block::<Exact>(&batch, words, found)
+            });
+        }
     }
 
     /// The slots of a pair of buckets that match their keys. O(1): two loads.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn candidates(&self, pair: (u64, u64), keys: [u64; 2]) -> Candidates {
+        if self.grows() {
+            self.candidates_by_prefix(pair, keys)
+        } else {
+            self.equal_candidates(pair, keys)
+        }
+    }
+
+    #[inline(never)]
+    fn equal_candidates(&self, pair: (u64, u64), keys: [u64; 2]) -> Candidates {
         match &self.packing {
-            AnyPacking::Plain64(packing) => self.candidates_in(packing, pair, keys),
+            AnyPacking::Plain64(packing) => self.candidates_in::<_, Exact>(packing, pair, keys),
             _ => self.other_candidates(pair, keys),
         }
+    }
+
+    #[inline(never)]
+    fn candidates_by_prefix(&self, pair: (u64, u64), keys: [u64; 2]) -> Candidates {
+        with_packing!(&self.packing, packing => {
+            self.candidates_in::<_, Prefixed>(packing, pair, keys)
+        })
     }
 
     /// A function of its own, so that plain buckets save fewer registers.
     #[inline(never)]
     fn other_candidates(&self, pair: (u64, u64), keys: [u64; 2]) -> Candidates {
-        with_packing!(&self.packing, packing => self.candidates_in(packing, pair, keys))
+        with_packing!(&self.packing, packing => {
+            self.candidates_in::<_, Exact>(packing, pair, keys)
+        })
     }
 
     #[inline]
-    fn candidates_in<P: Packing>(
+    fn candidates_in<P: Packing, M: Matching>(
         &self,
         packing: &P,
         pair: (u64, u64),
         keys: [u64; 2],
     ) -> Candidates {
-        packing.candidates::<A::Matching>(self.bytes(), self.starts(pair), keys)
+        packing.candidates::<M>(self.bytes(), self.starts(pair), keys)
     }
 
     /// A copy in memory of its own, to grow in if it `grows`. `None` where the system has no memory
     /// for it.
-    pub(crate) fn to_owned_table(&self, grows: bool) -> Option<Table<Buffer, A>> {
-        let bytes = Buffer::copy_of(self.bytes(), grows)?;
-        let copy = Table::new(self.geometry.clone(), self.layout, bytes);
-        Some(Table { match_weight: self.match_weight, limit: self.limit, ..copy })
+    pub(crate) fn copy(&self, grows: bool) -> Option<Table<Buffer>> {
+        let bytes = Buffer::copy_of(self.bytes(), grows || self.grows())?;
+        let copy = Table::new(self.addresses.clone(), self.layout, bytes);
+        Some(copy.with_weight(self.match_weight).restored())
     }
 
     /// Whether so many entries are too many, so that a growing table splits buckets next.
@@ -259,18 +339,61 @@ impl<B: AsRef<[u8]>, A: Addressing> Table<B, A> {
         rest[0] >> bit_in_byte(self.end) == 0 && rest[1..].iter().all(|&byte| byte == 0)
     }
 
+    /// Passes this range of the bytes of the buckets to `sink` as a file stores them: all of them
+    /// wide. Buckets that are still narrow are widened on the stack.
+    pub(crate) fn each_piece<E>(
+        &self,
+        range: Range<usize>,
+        mut sink: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if !self.is_midway() {
+            return sink(&self.bytes()[range]);
+        }
+        let (layout, len) = (self.layout, self.bytes().len());
+        let bits = layout.bucket_bits();
+        let piece_len = PIECE * bits as usize / 8;
+        let skipped = range.start / piece_len;
+        let firsts = (0..self.buckets()).step_by(PIECE).skip(skipped);
+        for (first, start) in firsts.zip((skipped * piece_len..range.end).step_by(piece_len)) {
+            let mut piece = [0; PIECE_BYTES];
+            let end = self.buckets().min(first + PIECE as u64);
+            for bucket in first..end {
+                let at = (bucket - first) * u64::from(bits);
+                store(&mut piece, at, bits, layout.encode(self.read(bucket)));
+            }
+            // The last piece has the padding too.
+            let piece_end = if end < self.buckets() { start + piece_len } else { len };
+            sink(&piece[range.start.max(start) - start..range.end.min(piece_end) - start])?;
+        }
+        Ok(())
+    }
+
     /// All buckets in order, decoded.
     #[cfg(any(test, all(feature = "std", target_has_atomic = "64")))]
     pub(crate) fn iter(&self) -> impl Iterator<Item = Bucket> {
-        (0..self.geometry.buckets()).map(|bucket| self.read(bucket))
+        (0..self.buckets()).map(|bucket| self.read(bucket))
     }
 }
 
-impl<A: Addressing> Table<Buffer, A> {
+impl Table<Buffer> {
+    /// Empty buckets, in memory to grow in if they `grow`. `None` if their bytes cannot be
+    /// addressed or allocated.
+    pub(crate) fn empty(base: Geometry, layout: Layout, grow: bool) -> Option<Self> {
+        let addresses = match layout.marks() {
+            Some(marked) => LinearHashing::new(base, marked, 0, 0),
+            None => LinearHashing::fixed(base),
+        };
+        let fits = addresses.is_sound();
+        let bytes = table_bytes(layout, addresses.buckets()).filter(|_| fits)?;
+        let bytes = Buffer::zeroed(bytes, grow || addresses.grows())?;
+        Some(Self::new(addresses, layout, bytes))
+    }
+
     /// Empties every bucket. The size stays.
     pub(crate) fn clear(&mut self) {
         self.bytes.as_mut().fill(0);
         self.match_weight = 0;
+        self.widen(u64::MAX);
     }
 
     /// Writes `new` over one slot of `bucket` that holds `old`; false, and nothing written, if
@@ -299,7 +422,7 @@ impl<A: Addressing> Table<Buffer, A> {
             }
             return;
         }
-        for bucket in 0..self.geometry.buckets() {
+        for bucket in 0..self.buckets() {
             let slots = self.read(bucket).0;
             let changed = slots.map(|slot| if slot == 0 { 0 } else { change(slot) });
             if changed != slots {
@@ -311,8 +434,8 @@ impl<A: Addressing> Table<Buffer, A> {
     /// Takes the entry in a slot out of the match weight, before it is written over.
     #[inline]
     pub(crate) fn forget(&mut self, bucket: u64, slot: u64) {
-        if A::GROWS {
-            self.match_weight -= A::weight_of(self.entry(bucket, slot).prefix.length);
+        if self.grows() {
+            self.match_weight -= self.addresses.weight(self.entry(bucket, slot).prefix.length);
         }
     }
 
@@ -340,8 +463,8 @@ impl Table<Buffer> {
 
     /// The bytes of each segment. Several segments begin at whole bytes; one may end within one.
     pub(crate) fn segments_mut(&mut self) -> impl ExactSizeIterator<Item = &mut [u8]> {
-        let bits = u64::from(self.geometry.segment_buckets()) * self.bucket_bits;
-        let segments = 1 << self.geometry.segment_bits();
+        let bits = u64::from(self.base().segment_buckets()) * self.bucket_bits;
+        let segments = 1 << self.base().segment_bits();
         debug_assert!(bits.is_multiple_of(8) || segments == 1);
         let bytes = self.bytes.as_mut();
         bytes.chunks_mut(byte_index(bits.div_ceil(8))).take(segments)

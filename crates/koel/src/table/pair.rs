@@ -5,7 +5,7 @@
 //! With checks, single inserts into a filter take 11 to 15 % more instructions, removals 8 to 10 %,
 //! and planned edits 19 to 31 %.
 
-use super::{Addressing, Table};
+use super::Table;
 use crate::mem::buffer::Buffer;
 use crate::mem::unchecked;
 use crate::packing::{AnyPacking, Narrow, Packing, Put, Sorted64, Taken, either, with_packing};
@@ -17,7 +17,7 @@ pub(crate) struct BucketPairMut<'t> {
     starts: [u64; 2],
 }
 
-impl<A: Addressing> Table<Buffer, A> {
+impl Table<Buffer> {
     /// The buckets with these numbers.
     ///
     /// # Panics
@@ -181,7 +181,7 @@ mod tests {
             let geometry = Geometry::new(2, segment_buckets, bits);
             let layout = Layout::new(codec, bits, values).unwrap();
             let bytes = table_bytes(layout, geometry.buckets()).unwrap();
-            Table::new(geometry, layout, Buffer::zeroed(bytes, false).unwrap())
+            Table::fixed(geometry, layout, Buffer::zeroed(bytes, false).unwrap())
         })
     }
 
@@ -250,7 +250,7 @@ mod tests {
             let mut seen = [0; 6];
             for i in 0..20_000 {
                 let (key, value) = (hash(hash(i) % 500), hash(!i) & layout.largest_value() & 1);
-                let location = table.geometry().locate(key);
+                let location = table.base().locate(key);
                 let pair = table.pair_mut(location.buckets());
                 let slot = layout.slot(location.fingerprint, value);
                 // Mostly puts, then mostly removals.
@@ -293,7 +293,7 @@ mod tests {
                 }
             }
             for &hash in &hashes {
-                let location = single.geometry().locate(hash);
+                let location = single.base().locate(hash);
                 single.pair_mut(location.buckets()).put(location.fingerprint, 8);
             }
             assert!(many == single && many.iter().flat_map(|bucket| bucket.0).any(|it| it != 0));
@@ -315,10 +315,10 @@ mod tests {
             let mut locations = Locations::new();
             let bits = u64::from(large.layout().bucket_bits());
             let set = InstructionSet::best();
-            large.geometry().locate_many(set, bits, |column| *column = hashes, &mut locations);
+            large.base().locate_many(set, bits, |column| *column = hashes, &mut locations);
             let pair = catch_unwind(AssertUnwindSafe(|| small.pair_at(locations.bits(0)).starts));
             assert!(pair.is_err());
-            small.geometry().locate_many(set, bits, |column| *column = hashes, &mut locations);
+            small.base().locate_many(set, bits, |column| *column = hashes, &mut locations);
             assert_eq!(small.pair_at(locations.bits(0)).starts, locations.bits(0));
         }
     }

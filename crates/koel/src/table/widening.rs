@@ -17,68 +17,66 @@
 //!   them narrow again, so that it changes like the original.
 
 use super::load::buckets_after_steps;
-use super::{Addressing, LinearHashing, Table, table_bytes};
-use crate::address::geometry::{CORE_BITS, Geometry};
+use super::{LinearHashing, Table, table_bytes};
+use crate::address::geometry::CORE_BITS;
 use crate::mem::buffer::Buffer;
 use crate::packing::{AnyPacking, Bucket, Layout, Widening, store};
 
 impl Table<Buffer> {
-    /// An empty table of one bucket, to replace one that is taken by value. `None` if there is no
-    /// memory even for that.
-    pub(crate) fn stand_in(layout: Layout) -> Option<Self> {
-        let geometry = Geometry::new(0, 1, layout.fingerprint_bits());
-        let bytes = table_bytes(layout, geometry.buckets())?;
-        Some(Self::new(geometry, layout, Buffer::zeroed(bytes, false)?))
-    }
-}
-
-impl Table<Buffer, LinearHashing> {
-    /// The growing table that `built` becomes, with all of its buckets still narrow. Returns
-    /// `built` as it was if the wide ones cannot be addressed or allocated, with room for the steps
-    /// of the insert that needs them.
-    #[expect(clippy::result_large_err, reason = "called once in the life of a filter")]
-    pub(crate) fn to_be_widened(
-        mut built: Table<Buffer>,
-        layout: Layout,
-    ) -> Result<Self, Table<Buffer>> {
+    /// Makes a table of one size, which has so many entries and no values, one that grows, with all
+    /// of its buckets still narrow. [`split`](Self::split) widens them, a few at a time. False, and
+    /// nothing changed, if the wide ones cannot be addressed or allocated, with room for the steps
+    /// of the insert that needs them. O(1).
+    pub(crate) fn begin_to_grow(&mut self, layout: Layout, entries: u64) -> bool {
         debug_assert_eq!(layout.value_bits(), 0, "maplets have marks from the start");
-        let Some(marked) = layout.marks() else { return Err(built) };
-        let mut geometry = LinearHashing::new(built.geometry.clone(), marked, 0, 0);
-        let buckets = geometry.buckets();
-        let bytes = table_bytes(layout, buckets).filter(|_| geometry.is_sound());
+        let Some(marked) = layout.marks() else { return false };
+        let mut addresses = LinearHashing::new(self.base().clone(), marked, 0, 0);
+        let buckets = addresses.buckets();
+        let bytes = table_bytes(layout, buckets).filter(|_| addresses.is_sound());
         let reserved = table_bytes(layout, buckets_after_steps(buckets, buckets));
-        if !reserved.is_some_and(|bytes| built.bytes.reserve(bytes))
-            || !bytes.is_some_and(|bytes| built.bytes.grow(bytes))
+        if !reserved.is_some_and(|bytes| self.bytes.reserve(bytes))
+            || !bytes.is_some_and(|bytes| self.bytes.grow(bytes))
         {
-            return Err(built);
+            return false;
         }
-        geometry.set_widening(Some(Widening { narrow: built.layout, below: geometry.buckets() }));
-        Ok(Self::new(geometry, layout, built.bytes))
+        addresses.set_widening(Some(Widening { narrow: self.layout, below: buckets }));
+        let weight = LinearHashing::weight_of(self.base().fraction_bits());
+        self.match_weight = u128::from(entries) * weight;
+        (self.addresses, self.layout) = (addresses, layout);
+        self.bucket_bits = u64::from(layout.bucket_bits());
+        self.end = buckets * self.bucket_bits;
+        self.read_as_wide();
+        true
+    }
+
+    /// Chooses the packing of the buckets, of which some may be narrow, and the limit.
+    fn read_as_wide(&mut self) {
+        self.packing = AnyPacking::new(self.layout, self.addresses.widening());
+        self.reach = self.packing.reach();
+        self.set_limit();
     }
 
     /// Widens so many buckets, or all that are still narrow. False if none is.
     pub(crate) fn widen(&mut self, buckets: u64) -> bool {
         let (Some(widening), AnyPacking::Unpacked(packing)) =
-            (self.geometry.widening(), &mut self.packing)
+            (self.addresses.widening(), &mut self.packing)
         else {
             return false;
         };
         let below = packing.widen(self.bytes.as_mut(), buckets);
         let left = (below > 0).then_some(Widening { below, ..widening });
-        self.geometry.set_widening(left);
+        self.addresses.set_widening(left);
         if left.is_none() {
-            self.packing = AnyPacking::new(self.layout, None);
-            self.reach = self.packing.reach();
+            self.read_as_wide();
         }
-        self.set_limit();
         true
     }
 
-    /// Makes the buckets narrow that were where these bytes were written. O(buckets).
-    pub(crate) fn narrow_again(&mut self) {
-        let below = self.geometry.narrow_buckets();
+    /// The table with the buckets narrow that were where these bytes were written. O(buckets).
+    pub(crate) fn restored(mut self) -> Self {
+        let below = self.addresses.narrow_buckets();
         let Some(narrow) = self.narrow_layout().filter(|_| below > 0 && !self.is_midway()) else {
-            return;
+            return self;
         };
         let bits = narrow.bucket_bits();
         // A narrow bucket ends before the next wide one begins.
@@ -88,17 +86,16 @@ impl Table<Buffer, LinearHashing> {
             store(self.bytes.as_mut(), bucket * u64::from(bits), bits, word);
         }
         let widening = Some(Widening { narrow, below });
-        self.geometry.set_widening(widening);
-        self.packing = AnyPacking::new(self.layout, widening);
-        self.reach = self.packing.reach();
-        self.set_limit();
+        self.addresses.set_widening(widening);
+        self.read_as_wide();
+        self
     }
 }
 
-impl<B: AsRef<[u8]>> Table<B, LinearHashing> {
+impl<B: AsRef<[u8]>> Table<B> {
     /// The layout that the table was built with, if it was built without marks.
     fn narrow_layout(&self) -> Option<Layout> {
-        let bits = self.geometry.base().fraction_bits() + CORE_BITS;
+        let bits = self.addresses.base().fraction_bits() + CORE_BITS;
         Layout::new(self.layout.codec(), bits, self.layout.value_bits())
     }
 
@@ -106,7 +103,7 @@ impl<B: AsRef<[u8]>> Table<B, LinearHashing> {
     pub(crate) fn fits_narrow_buckets(&self) -> bool {
         let Some(narrow) = self.narrow_layout() else { return true };
         let again = |slot| self.layout.marked_slot(narrow, self.layout.unmarked_slot(narrow, slot));
-        let mut buckets = 0..self.geometry.narrow_buckets();
+        let mut buckets = 0..self.addresses.narrow_buckets();
         buckets.all(|bucket| self.read(bucket).entries().all(|slot| again(slot) == slot))
     }
 }
@@ -114,7 +111,7 @@ impl<B: AsRef<[u8]>> Table<B, LinearHashing> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::geometry::CORES;
+    use crate::address::geometry::{CORES, Geometry};
     use crate::image::sizing::marked_layout;
     use crate::packing::{Codec, SLOTS};
     use alloc::vec::Vec;
@@ -124,7 +121,7 @@ mod tests {
         let geometry = Geometry::new(segment_bits, segment, bits);
         let layout = Layout::new(codec, bits, 0).unwrap();
         let bytes = table_bytes(layout, geometry.buckets()).unwrap();
-        Table::new(geometry, layout, Buffer::zeroed(bytes, true).unwrap())
+        Table::fixed(geometry, layout, Buffer::zeroed(bytes, true).unwrap())
     }
 
     /// Four slots of a layout without marks, some of them empty.
@@ -156,7 +153,7 @@ mod tests {
             shapes.into_iter().flat_map(|shape| [(0, 1), (0, 3), (2, 11)].map(|size| (shape, size)))
         {
             let mut built = narrow_table(codec, bits, size);
-            let (narrow, buckets) = (built.layout(), built.geometry().buckets());
+            let (narrow, buckets) = (built.layout(), built.addresses().buckets());
             let layout = marked_layout(narrow).unwrap();
             for bucket in 0..buckets {
                 for slot in slots(narrow, bucket).into_iter().filter(|&slot| slot != 0) {
@@ -166,7 +163,8 @@ mod tests {
             let wide =
                 |bucket: u64| slots(narrow, bucket).map(|slot| layout.marked_slot(narrow, slot));
             let mut expected: Vec<_> = (0..buckets).map(|bucket| sorted(wide(bucket))).collect();
-            let mut table = Table::to_be_widened(built, layout).ok().unwrap();
+            assert!(built.begin_to_grow(layout, 0));
+            let mut table = built;
             for step in 0..=buckets {
                 let read = |bucket| sorted(table.read(bucket).0);
                 assert_eq!((0..buckets).map(read).collect::<Vec<_>>(), expected, "{layout} {step}");
@@ -176,7 +174,7 @@ mod tests {
                 let old = table.read(bucket).0[usize::try_from(step % 4).unwrap()];
                 let longest = layout.marks().unwrap().longest(1 + hash(step) % CORES, hash(!step));
                 assert!(table.replace(bucket, old, longest));
-                let kept = match table.geometry().widening().and_then(|it| it.narrow_at(bucket)) {
+                let kept = match table.addresses().widening().and_then(|it| it.narrow_at(bucket)) {
                     Some(narrow) => {
                         layout.marked_slot(narrow, layout.unmarked_slot(narrow, longest))
                     }
@@ -187,7 +185,7 @@ mod tests {
                 slots.sort_unstable();
                 assert_eq!(table.widen(1), step < buckets);
             }
-            assert!(table.geometry().widening().is_none() && table.is_padded_with_zeros());
+            assert!(table.addresses().widening().is_none() && table.is_padded_with_zeros());
         }
     }
 
@@ -197,8 +195,8 @@ mod tests {
         assert!(built.replace(3, 0, 0x123));
         let (narrow, layout) = (built.layout(), marked_layout(built.layout()).unwrap());
         let before = built.clone();
-        let built = Table::to_be_widened(built, narrow).err().unwrap();
+        assert!(!built.begin_to_grow(narrow, 1));
         assert!(built == before && built.read(3).copies(0x123) == 1);
-        assert!(Table::to_be_widened(built, layout).is_ok());
+        assert!(built.begin_to_grow(layout, 1));
     }
 }

@@ -9,18 +9,16 @@ use super::bits::NoMemory;
 use super::changes::Diff;
 use super::error::PatchError;
 use super::message::{self, Content, Digest, End};
-use super::names::{Fixed, Names, segments};
+use super::names::{Names, segments};
 use crate::error::MergeError;
 use crate::state::Body;
-use crate::state::counters::ReadCounters;
-use crate::state::exact::ReadExact;
 
 /// Refuses filters whose entries have different names, or whose settings differ otherwise.
-pub(super) fn check_alike<B: AsRef<[u8]>, C: ReadCounters, O: AsRef<[u8]>, D: ReadCounters>(
-    old: &Body<B, C>,
-    new: &Body<O, D>,
+pub(super) fn check_alike<B: AsRef<[u8]>, O: AsRef<[u8]>>(
+    old: &Body<B>,
+    new: &Body<O>,
 ) -> Result<(), PatchError> {
-    if old.buckets.growing().is_some() || new.buckets.growing().is_some() {
+    if old.table.grows() || new.table.grows() {
         return Err(PatchError::Grown);
     }
     let [one, other] = [old.state.profile, new.state.profile];
@@ -39,30 +37,29 @@ pub(super) fn check_alike<B: AsRef<[u8]>, C: ReadCounters, O: AsRef<[u8]>, D: Re
 }
 
 /// The patch that makes `new` of `old`.
-pub(super) fn make<B: AsRef<[u8]>, C: ReadCounters, O: AsRef<[u8]>, D: ReadCounters>(
-    old: Fixed<'_, B, C>,
-    new: Fixed<'_, O, D>,
+pub(super) fn make<B: AsRef<[u8]>, O: AsRef<[u8]>>(
+    old: &Body<B>,
+    new: &Body<O>,
     settings: u64,
 ) -> Result<Vec<u8>, NoMemory> {
     let (mut diffs, mut digests) = (<[Diff; 3]>::default(), <[Digest; 2]>::default());
     let ([names, stash, corrections], [one, other]) = (&mut diffs, &mut digests);
     let (mut old_names, mut new_names) = (Names::new(old)?, Names::new(new)?);
-    for segment in segments(old.table) {
+    for segment in segments(&old.table) {
         let note = Content::Names;
         names.read(
             old_names.of_segment(segment).inspect(|it| one.add(note, *it)),
             new_names.of_segment(segment).inspect(|it| other.add(note, *it)),
         )?;
     }
-    let (ours, theirs) = (&old.state.exact, &new.state.exact);
+    let (ours, theirs) = (&old.state.side, &new.state.side);
     stash.read(
-        ours.stash().inspect(|it| one.add(Content::Stash, *it)),
-        theirs.stash().inspect(|it| other.add(Content::Stash, *it)),
+        ours.stash.iter().inspect(|it| one.add(Content::Stash, *it)),
+        theirs.stash.iter().inspect(|it| other.add(Content::Stash, *it)),
     )?;
-    let counted = |address| (address, 1);
     corrections.read(
-        ours.corrections().map(counted).inspect(|it| one.add(Content::Corrections, *it)),
-        theirs.corrections().map(counted).inspect(|it| other.add(Content::Corrections, *it)),
+        ours.corrections.iter().inspect(|it| one.add(Content::Corrections, *it)),
+        theirs.corrections.iter().inspect(|it| other.add(Content::Corrections, *it)),
     )?;
     let [old, new] = [old.state.len, new.state.len];
     let [one, other] = digests;

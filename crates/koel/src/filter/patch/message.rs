@@ -18,7 +18,7 @@ use super::changes::{ARE_COUNTED, Changes, Diff};
 use super::error::PatchError;
 use super::lists::Ascending;
 use crate::image::frame::Frame;
-use crate::state::record::encode;
+use crate::side::encode;
 
 /// The frame of a patch.
 const PATCH: Frame<5> = Frame(b"koelptch", "patch");

@@ -109,8 +109,9 @@ impl<S: Store> CuckooFilter<S> {
     /// in the old filter.
     pub fn patch_to<T: Store>(&self, new: &CuckooFilter<T>) -> Result<Vec<u8>, PatchError> {
         make::check_alike(&self.body, &new.body)?;
-        let (old, new) = (names::fixed(&self.body)?, names::fixed(&new.body)?);
-        let patch = make::make(old, new, self.body.settings())?;
+        names::check(&self.body)?;
+        names::check(&new.body)?;
+        let patch = make::make(&self.body, &new.body, self.body.settings())?;
         self.patched(&patch)?;
         Ok(patch)
     }

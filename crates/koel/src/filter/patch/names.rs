@@ -9,49 +9,42 @@ use alloc::vec::Vec;
 use super::bits::NoMemory;
 use super::error::PatchError;
 use crate::packing::SLOTS;
-use crate::state::counters::ReadCounters;
-use crate::state::{Body, Reader};
+use crate::state::Body;
 use crate::table::Table;
 
-/// A filter with a table of one size.
-pub(super) type Fixed<'a, B, C> = Reader<'a, Table<B>, C>;
-
-/// The filter, if it is sound and has not grown.
-pub(super) fn fixed<B: AsRef<[u8]>, C: ReadCounters>(
-    body: &Body<B, C>,
-) -> Result<Fixed<'_, B, C>, PatchError> {
+/// Refuses a filter that is not sound or has grown.
+pub(super) fn check<B: AsRef<[u8]>>(body: &Body<B>) -> Result<(), PatchError> {
     if body.is_unverified() {
         body.verify().map_err(PatchError::Unsound)?;
     }
-    let table = body.buckets.fixed().ok_or(PatchError::Grown)?;
-    Ok(Reader { table, state: &body.state })
+    if body.table.grows() { Err(PatchError::Grown) } else { Ok(()) }
 }
 
 /// Reads the names of a filter.
-pub(super) struct Names<'a, B, C: ReadCounters> {
-    of: Fixed<'a, B, C>,
+pub(super) struct Names<'a, B> {
+    of: &'a Body<B>,
     /// The names of all slots of a segment in use.
     names: Vec<u64>,
 }
 
-impl<'a, B: AsRef<[u8]>, C: ReadCounters> Names<'a, B, C> {
-    pub(super) fn new(of: Fixed<'a, B, C>) -> Result<Self, NoMemory> {
+impl<'a, B: AsRef<[u8]>> Names<'a, B> {
+    pub(super) fn new(of: &'a Body<B>) -> Result<Self, NoMemory> {
         let mut names = Vec::new();
-        names.try_reserve_exact(slots_of_segment(of.table)).map_err(|_| NoMemory)?;
+        names.try_reserve_exact(slots_of_segment(&of.table)).map_err(|_| NoMemory)?;
         Ok(Self { of, names })
     }
 
     /// The names in a segment, with copies.
     pub(super) fn of_segment(&mut self, segment: u64) -> impl Iterator<Item = (u64, u64)> {
-        let Self { of: Reader { table, state }, names } = self;
-        let buckets = u64::from(table.geometry().segment_buckets());
+        let Self { of: Body { table, state, .. }, names } = self;
+        let buckets = u64::from(table.base().segment_buckets());
         let entries = (segment * buckets..(segment + 1) * buckets)
             .flat_map(|bucket| table.entries_of(bucket).map(|entry| table.name(&entry)));
         names.clear();
         names.extend(entries);
         names.sort_unstable();
         names.chunk_by(|one, next| one == next).map(|equal| {
-            let beyond = state.counters.get(equal[0]);
+            let beyond = state.side.counters.get(equal[0]).unwrap_or(0);
             (equal[0], beyond.saturating_add(equal.len() as u64))
         })
     }
@@ -59,18 +52,18 @@ impl<'a, B: AsRef<[u8]>, C: ReadCounters> Names<'a, B, C> {
 
 /// The numbers of all segments.
 pub(super) fn segments<B: AsRef<[u8]>>(table: &Table<B>) -> core::ops::Range<u64> {
-    0..1 << table.geometry().segment_bits()
+    0..1 << table.base().segment_bits()
 }
 
 /// Slots of a segment.
 pub(super) fn slots_of_segment<B: AsRef<[u8]>>(table: &Table<B>) -> usize {
-    table.geometry().segment_buckets() as usize * SLOTS
+    table.base().segment_buckets() as usize * SLOTS
 }
 
 /// The largest name that the entries of a segment can have; of the last segment, the largest
 /// number.
 pub(super) fn last_of_segment<B: AsRef<[u8]>>(table: &Table<B>, segment: u64) -> u64 {
-    let geometry = table.geometry();
+    let geometry = table.base();
     let end = (segment + 1) * u64::from(geometry.segment_buckets());
     if end == geometry.buckets() {
         return u64::MAX;

@@ -17,11 +17,7 @@ use crate::image::shape::Shape;
 #[cfg(feature = "std")]
 use crate::image::{Header, Kind, RECORD_BYTES};
 #[cfg(feature = "std")]
-use crate::state::counters::ReadCounters;
-#[cfg(feature = "std")]
-use crate::state::exact::ReadExact;
-#[cfg(feature = "std")]
-use crate::state::record::encode;
+use crate::side::encode;
 use crate::{CuckooFilter, FilterView};
 
 impl PiecePlan {
@@ -46,8 +42,7 @@ impl PiecePlan {
             CuckooFilter::empty(self.shape, self.profile).ok_or(PieceError::NoMemory)?;
         let mut arrivals = Arrivals::new(self)?;
         let body = &mut filter.body;
-        let table = body.buckets.fixed_mut().ok_or(PieceError::NoMemory)?;
-        let bytes = table.segments_mut();
+        let bytes = body.table.segments_mut();
         let mut segments = Vec::new();
         segments.try_reserve_exact(bytes.len()).map_err(|_| PieceError::NoMemory)?;
         segments.extend(bytes.map(Segment::new));
@@ -83,7 +78,7 @@ impl PiecePlan {
     pub(crate) fn segment_bytes<'a>(&self, segment: &'a FilterView<'_>) -> &'a [u8] {
         let bits =
             u64::from(self.shape.segment_buckets) * u64::from(self.shape.layout.bucket_bits());
-        let bytes = segment.body.buckets.bytes();
+        let bytes = segment.body.table.bytes();
         // The table has padding behind its last bucket.
         &bytes[..usize::try_from(bits.div_ceil(8)).unwrap_or(0).min(bytes.len())]
     }
@@ -95,7 +90,7 @@ impl PiecePlan {
         segment: &FilterView<'_>,
     ) -> impl Iterator<Item = [u8; RECORD_BYTES]> {
         let base = self.first_bucket(number) << self.shape.layout.fingerprint_bits();
-        let counters = segment.body.state.counters.iter();
+        let counters = segment.body.state.side.counters.iter();
         counters.map(move |(name, count)| encode((base + name, count)))
     }
 
@@ -106,7 +101,7 @@ impl PiecePlan {
         segment: &FilterView<'_>,
     ) -> impl Iterator<Item = (u64, u64)> {
         let bits = self.shape.segment_bits;
-        let stash = segment.body.state.exact.stash();
+        let stash = segment.body.state.side.stash.iter();
         stash.map(move |(at, copies)| (whole_address(number as u64, at, bits), copies))
     }
 
@@ -122,8 +117,8 @@ impl PiecePlan {
         to.len = len.ok_or(PieceError::TooMany(FullError::Overflow))?;
         to.entries += state.entries;
         to.distinct += state.distinct();
-        to.counters += state.counters.len();
-        to.stashed += state.exact.lens()[0];
+        to.counters += state.side.counters.len();
+        to.stashed += state.side.stash.len();
         let limit = self.profile.counter_limit;
         let too_many = PieceError::TooMany(FullError::Counters { limit });
         if to.counters > limit { Err(too_many) } else { Ok(()) }
@@ -178,8 +173,8 @@ impl<'p> Arrivals<'p> {
             None => {}
         }
         let view = FilterView::open(content).map_err(MessageError::Forged)?;
-        let is_like_it = view.body.buckets.shape() == self.plan.segment_shape()
-            && view.body.buckets.growing().is_none()
+        let is_like_it = view.body.shape() == self.plan.segment_shape()
+            && !view.body.table.grows()
             && view.body.state.profile.route == self.plan.profile.route;
         if !is_like_it || view.len() > keys {
             return Err(forged("keys", keys));

@@ -1,19 +1,17 @@
 //! Finds room for a new entry of the map: an empty slot, a slot emptied by moves, the overflow, or
 //! a larger table. Also moves overflowed entries back.
 //!
-//! `table/search` plans the moves before anything is written. Nothing here calls user code: the
-//! stored hash determines where an entry may move. So an insert completes or changes nothing.
+//! `search` plans the moves before anything is written. Nothing here calls user code: the stored
+//! hash determines where an entry may move. So an insert completes or changes nothing.
 //!
 //! Cost of an insert: O(1) on average, and at most 4096 possible moves examined. When the table
-//! doubles, O(slots), which amounts to at most two moves per entry over time. A search uses at most
-//! 150 KB of working memory, whatever the table's size.
+//! doubles, O(slots), which amounts to at most two moves per entry over time.
 
 use alloc::vec::Vec;
 use core::mem;
 
 use super::{Buckets, Slot, Stored, equal_to};
 use crate::map::address::{StoredHash, choices, tag};
-use crate::table::search::{End, EvictionPath, Frontier, LOOKAHEAD};
 
 /// Slots of the smallest table.
 const FEWEST_SLOTS: usize = 8;
@@ -73,43 +71,27 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
         let buckets = self.choices(hash);
         let free = |&bucket: &u32| equal_to(0, self.tags[bucket as usize]).count_ones();
         let emptiest = buckets.into_iter().rev().max_by_key(free)?;
-        let room = self.empty_slot(emptiest as usize);
+        let room = empty_slot(&self.tags, emptiest);
         if room.is_some() {
             return room;
         }
-        let (tags, stored) = (&self.tags, &self.stored);
-        // The search identifies an entry by its slot. The entry may move to any of its other
-        // buckets.
-        let expand = |from: u64, frontier: &mut Frontier| {
-            let entries = stored[index(from) * SLOTS..][..SLOTS].iter().flatten();
-            for (slot, entry) in (0..).zip(entries) {
-                let targets = choices::<HASHES>(entry.hash, super::number(tags.len()));
-                let others = targets.map(u64::from).into_iter().filter(|&target| target != from);
-                others.for_each(|other| frontier.push(slot, other));
-            }
+        let (tags, stored) = (&mut self.tags, &mut self.stored);
+        let number = super::number(tags.len());
+        // An entry may move to any of its other buckets.
+        let targets = |from: u32| {
+            let slots = from as usize * SLOTS..(from as usize + 1) * SLOTS;
+            let entries = slots.filter_map(|slot| Some((slot, stored[slot].as_ref()?.hash)));
+            entries.flat_map(move |(slot, hash)| {
+                let others = choices::<HASHES>(hash, number).into_iter();
+                others.filter(move |&to| to != from).map(move |to| (slot, to))
+            })
         };
-        let has_room = |bucket: u64| tags[index(bucket)].contains(&0);
-        let roots = buckets.map(u64::from);
-        let path = self.search.shortest::<LOOKAHEAD>(roots, expand, has_room, |_, _| false)?;
-        let room = self.carry_out(&path);
-        self.search.recycle(path);
-        room
-    }
-
-    fn empty_slot(&self, bucket: usize) -> Option<usize> {
-        let slot = self.tags[bucket].iter().position(|&tag| tag == 0)?;
-        Some(bucket * SLOTS + slot)
-    }
-
-    /// Makes the moves, the last one first, and returns the position that is empty then.
-    fn carry_out(&mut self, path: &EvictionPath) -> Option<usize> {
-        // The map has no spare copies, so no path ends with one.
-        let End::Empty(room) = path.end else { return None };
-        let mut empty = self.empty_slot(index(room))?;
-        for &(bucket, slot) in path.moves.iter().rev() {
-            let leaving = index(bucket) * SLOTS + index(slot);
-            self.stored.swap(empty, leaving);
-            self.tags.as_flattened_mut().swap(empty, leaving);
+        let has_room = |bucket: u32| tags[bucket as usize].contains(&0);
+        let room = self.search.path(buckets, targets, has_room)?;
+        let mut empty = empty_slot(tags, room)?;
+        for leaving in self.search.moving() {
+            stored.swap(empty, leaving);
+            tags.as_flattened_mut().swap(empty, leaving);
             empty = leaving;
         }
         Some(empty)
@@ -167,10 +149,8 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a path names buckets and slots of a table in memory"
-)]
-fn index(number: u64) -> usize {
-    number as usize
+/// The position of an empty slot of a bucket.
+fn empty_slot<const SLOTS: usize>(tags: &[[u8; SLOTS]], bucket: u32) -> Option<usize> {
+    let slot = tags[bucket as usize].iter().position(|&tag| tag == 0)?;
+    Some(bucket as usize * SLOTS + slot)
 }

@@ -97,6 +97,9 @@ impl LinearHashing {
     /// no room.
     #[inline]
     pub(crate) fn fingerprint(&self, prefix: &Prefix, leveled: LeveledBucket) -> u64 {
+        if !self.grows() {
+            return self.unmarked(prefix);
+        }
         let stored = (prefix.length - leveled.level).min(self.most_in(leveled.bucket));
         self.marked.fingerprint(prefix.core, prefix.string >> leveled.level, stored)
     }

@@ -1,4 +1,5 @@
-//! The addressing of a table that grows: linear hashing under cuckoo hashing.
+//! The addresses of a table: linear hashing under cuckoo hashing. A table of one size is one that
+//! has not grown: level 0, no split bucket, and fingerprints without marks.
 //!
 //! ```text
 //!     string       = fraction | hash << r         tells keys apart, the first bit lowest
@@ -29,19 +30,54 @@
 //! Source: W. Litwin, Linear Hashing (VLDB 1980); the balance between split and unsplit buckets is
 //! ours (docs/decisions/0008-growth.md).
 
-mod addressing;
 mod entries;
+mod names;
 
 use core::hint::select_unpredictable;
 
-use super::Prefix;
 use crate::address::geometry::{CORE_BITS, CORES, Geometry, Locations, low_half, product};
 use crate::address::wide_product::wide_product;
-use crate::mem::vector::InstructionSet;
+use crate::mem::vector::{Column, InstructionSet};
 use crate::packing::{Marked, Widening};
 
-/// The addresses of a table that grows.
-#[derive(Clone, PartialEq, Eq)]
+/// The first bits of a string, with what else names an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prefix {
+    pub(crate) core: u64,
+    /// One of the two base buckets.
+    pub(crate) base: u64,
+    /// The bits, the first one lowest. Bits from `length` on have no meaning.
+    pub(crate) string: u64,
+    /// How many bits of the string count. A key has all of them.
+    pub(crate) length: u32,
+}
+
+impl Prefix {
+    /// Whether every key of `other`, a prefix with the same base buckets, has this prefix too.
+    #[inline]
+    pub(crate) fn is_start_of(&self, other: &Self) -> bool {
+        self.in_common(other) == Some(self.length)
+    }
+
+    /// How many first bits two prefixes with the same base buckets share. `None` if their cores
+    /// differ.
+    #[inline]
+    pub(crate) fn in_common(&self, other: &Self) -> Option<u32> {
+        let common = (self.string ^ other.string).trailing_zeros();
+        (self.core == other.core).then(|| common.min(self.length).min(other.length))
+    }
+
+    /// The two prefixes that are one bit longer.
+    pub(crate) fn continuations(self) -> [Self; 2] {
+        [0, 1].map(|bit| {
+            let string = self.string & !(1 << self.length) | bit << self.length;
+            Self { string, length: self.length + 1, ..self }
+        })
+    }
+}
+
+/// The addresses of a table.
+#[derive(Clone)]
 pub(crate) struct LinearHashing {
     /// The table as it was built.
     base: Geometry,
@@ -109,6 +145,43 @@ impl LinearHashing {
             widening: None,
             narrow_buckets: 0,
         }
+    }
+
+    /// The addresses of a table of one size.
+    pub(crate) fn fixed(base: Geometry) -> Self {
+        let marks = Marked::none(base.fraction_bits());
+        Self::new(base, marks, 0, 0)
+    }
+
+    /// Whether the table grows.
+    #[inline(always)]
+    pub(crate) fn grows(&self) -> bool {
+        self.marked.exist()
+    }
+
+    /// The addresses that the table was built with.
+    #[inline(always)]
+    pub(crate) fn base(&self) -> &Geometry {
+        &self.base
+    }
+
+    /// Buckets of the whole table.
+    #[inline]
+    pub(crate) fn buckets(&self) -> u64 {
+        self.level_buckets + self.split
+    }
+
+    /// How far the widening of the buckets is, while it lasts.
+    #[inline]
+    pub(crate) fn widening(&self) -> Option<Widening> {
+        self.widening
+    }
+
+    /// Whether a table with these addresses has grown as far as one with the others, wherever
+    /// buckets are still narrow.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let grown = |it: &Self| (it.marked, it.level, it.split);
+        self.base == other.base && grown(self) == grown(other)
     }
 
     /// The number of pairs of base buckets and cores, all equally likely.
@@ -189,6 +262,24 @@ impl LinearHashing {
     pub(crate) fn keys(&self, location: &GrowingLocation) -> [u64; 2] {
         let Prefix { core, string, .. } = location.prefix;
         location.leveled_buckets.map(|leveled| self.marked.longest(core, string >> leveled.level))
+    }
+
+    /// Locates the addresses that `write` writes, in a table of buckets of `bucket_bits` bits.
+    #[inline]
+    pub(crate) fn locate_many(
+        &self,
+        set: InstructionSet,
+        bucket_bits: u64,
+        write: impl FnOnce(&mut Column),
+        locations: &mut Locations,
+    ) {
+        self.base.locate_many(set, 1, write, locations);
+        // A loop for each, because a loop with a branch in it would not become vector code.
+        if self.base.is_one_segment() {
+            self.refine::<true>(set, bucket_bits, locations);
+        } else {
+            self.refine::<false>(set, bucket_bits, locations);
+        }
     }
 
     /// Where the key with this address may live.
@@ -295,14 +386,6 @@ impl LinearHashing {
         let bucket =
             if ONE { number } else { select_unpredictable(number < buckets, base, number) };
         LeveledBucket { bucket, level: self.level + low_half(is_split) }
-    }
-
-    /// The bucket that `base` became for this prefix. `None` if the prefix is too short to tell.
-    pub(crate) fn named_bucket(&self, base: u64, prefix: &Prefix) -> Option<LeveledBucket> {
-        let segment = self.segment_of(base);
-        let local = base - self.segment_start(segment);
-        let leveled = self.leveled(segment, local, prefix.core, prefix.string);
-        (leveled.level <= prefix.length).then_some(leveled)
     }
 
     /// The segment of a base bucket.

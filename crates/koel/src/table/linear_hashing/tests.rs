@@ -1,7 +1,6 @@
 //! Prefixes, the limits of growth, and the origins of buckets.
 
 use super::*;
-use crate::table::Addressing;
 use alloc::vec::Vec;
 use testkit::keys::splitmix64 as hash;
 

@@ -12,13 +12,13 @@ use testkit::keys::splitmix64 as hash;
 use crate::address::geometry::{Geometry, Location};
 use crate::mem::buffer::Buffer;
 use crate::packing::{Codec, Layout};
-use crate::table::{Put, Table, table_bytes};
+use crate::table::{Place, Put, Table, table_bytes};
 
 fn empty_table(segment_bits: u32, buckets: u32, fingerprint_bits: u32) -> Table<Buffer> {
     let geometry = Geometry::new(segment_bits, buckets, fingerprint_bits);
     let layout = Layout::new(Codec::SemiSorted, fingerprint_bits, 0).unwrap();
     let bytes = Buffer::zeroed(table_bytes(layout, geometry.buckets()).unwrap(), false).unwrap();
-    Table::new(geometry, layout, bytes)
+    Table::fixed(geometry, layout, bytes)
 }
 
 /// Carries out `path` and puts the arriving entry into the freed slot.
@@ -49,7 +49,7 @@ fn distance_to_room(table: &Table<Buffer>, location: &Location) -> Option<usize>
             let entries: Vec<_> = table.read(bucket).entries().collect();
             entries
                 .into_iter()
-                .map(move |entry| table.geometry().location_of(bucket, entry).buckets().1)
+                .map(move |entry| table.base().location_of(bucket, entry).buckets().1)
         });
         let grown: BTreeSet<_> = beyond.chain(reached.iter().copied()).collect();
         if grown.len() == reached.len() {
@@ -66,7 +66,7 @@ fn assert_is_a_path(table: &Table<Buffer>, location: &Location, path: &EvictionP
     let distinct: BTreeSet<_> = path.moves.iter().map(|&(bucket, _)| bucket).collect();
     assert_eq!(distinct.len(), path.moves.len());
     for (step, &(bucket, leaving)) in path.moves.iter().enumerate() {
-        let other = table.geometry().location_of(bucket, leaving).buckets().1;
+        let other = table.base().location_of(bucket, leaving).buckets().1;
         match (path.moves.get(step + 1), path.end) {
             (Some(&(next, _)), _) | (None, End::Empty(next)) => assert_eq!(other, next),
             (None, End::Spare) => {
@@ -83,12 +83,17 @@ fn a_path_has_the_fewest_moves_or_there_is_no_room_at_all() {
         let mut search = Search::default();
         let mut refused = 0;
         for counter in 0.. {
-            let location = table.geometry().locate(hash(counter));
+            let location = table.base().locate(hash(counter));
             if table.pair_mut(location.buckets()).put(location.fingerprint, 0) != Put::Full {
                 continue;
             }
             let fewest = distance_to_room(&table, &location);
-            match table.path_to_room(&mut search, &location, Spares::Keep, None) {
+            match table.path_to_room(
+                &mut search,
+                &location.general(table.addresses()),
+                Spares::Keep,
+                None,
+            ) {
                 Some(path) => {
                     assert_is_a_path(&table, &location, &path);
                     assert_eq!(Some(path.moves.len()), fewest);
@@ -110,37 +115,24 @@ fn a_path_has_the_fewest_moves_or_there_is_no_room_at_all() {
 struct Decoded<'a>(&'a Table<Buffer>);
 
 impl Neighbourhood for Decoded<'_> {
-    fn neighbours(&self, base: u64, bucket: u64) -> Neighbours {
-        self.0.neighbours(base, bucket, None)
+    fn expand(&self, base: u64, bucket: u64, found: &mut Neighbours) {
+        let (slots, geometry) = (self.0.read(bucket).0, self.0.base());
+        let others = slots.map(|slot| geometry.alternate(base, bucket, slot));
+        *found = Neighbours { slots, others };
     }
 
-    fn prefetch(&self, _: u64) {}
+    fn rooms(&self, buckets: &[u64; SLOTS]) -> u32 {
+        let bits = (0..).zip(buckets).filter(|&(_, &bucket)| self.0.read(bucket).copies(0) > 0);
+        bits.map(|(i, _)| 1 << i).sum()
+    }
+
+    fn holds(&self, bucket: u64, slot: u64) -> bool {
+        self.0.read(bucket).copies(slot) > 0
+    }
 
     fn is_near(&self) -> bool {
         true
     }
-
-    fn has_room(&self, bucket: u64) -> bool {
-        self.0.read(bucket).copies(0) > 0
-    }
-
-    fn is_spare(&self, bucket: u64, slot: u64) -> bool {
-        self.0.equals(&self.0.entry(bucket, slot)) > 1
-    }
-}
-
-/// The breadth-first search alone, from the start.
-fn shortest(
-    search: &mut Search,
-    table: &Table<Buffer>,
-    location: &Location,
-) -> Option<EvictionPath> {
-    let (home, alternate) = location.buckets();
-    let expand = |bucket, frontier: &mut Frontier| {
-        frontier.add(table.neighbours(location.base, bucket, None));
-    };
-    let has_room = |bucket| Decoded(table).has_room(bucket);
-    search.shortest::<LOOKAHEAD>([home, alternate], expand, has_room, |_, _| false)
 }
 
 #[test]
@@ -151,16 +143,26 @@ fn a_search_for_one_move_finds_the_path_of_the_breadth_first_search() {
         let (mut counter, mut one, mut more, mut none) = (0, 0, 0, 0);
         while none < 20 {
             counter += 1;
-            let location = table.geometry().locate(hash(counter));
+            let location = table.base().locate(hash(counter));
             if table.pair_mut(location.buckets()).put(location.fingerprint, 0) != Put::Full {
                 continue;
             }
-            let first = search.one_move(&Decoded(&table), location.base, location.buckets());
-            let path = shortest(&mut search, &table, &location);
+            let (base, pair, decoded) = (location.base, location.buckets().into(), Decoded(&table));
+            let expand = |bucket, found: &mut _| decoded.expand(base, bucket, found);
+            let first = search.one_move(pair, expand, |buckets| decoded.rooms(buckets));
+            let path = search.start(pair).and_then(|()| search.go_on(&decoded, base, false));
             let looked = search.looked;
             let is_one = path.as_ref().is_some_and(|path| path.moves.len() == 1);
             assert_eq!(first, path.clone().filter(|_| is_one));
-            assert_eq!(table.path_to_room(&mut search, &location, Spares::Keep, None), path);
+            assert_eq!(
+                table.path_to_room(
+                    &mut search,
+                    &location.general(table.addresses()),
+                    Spares::Keep,
+                    None
+                ),
+                path
+            );
             assert_eq!(search.looked, looked);
             match &path {
                 Some(path) => carry_out(&mut table, path, location.fingerprint),
@@ -180,7 +182,7 @@ fn a_spare_copy_makes_room_only_when_it_may() {
     // Puts every entry twice, until one finds no room.
     let (location, counter) = (0..)
         .find_map(|counter| {
-            let location = table.geometry().locate(hash(counter));
+            let location = table.base().locate(hash(counter));
             let full = (0..2).any(|most| {
                 table.pair_mut(location.buckets()).put(location.fingerprint, most) == Put::Full
             });
@@ -189,16 +191,49 @@ fn a_spare_copy_makes_room_only_when_it_may() {
         .unwrap();
     // Fills the remaining empty slots, so that no path ends in one.
     for counter in counter + 1..counter + 10_000 {
-        let location = table.geometry().locate(hash(counter));
+        let location = table.base().locate(hash(counter));
         table.pair_mut(location.buckets()).put(location.fingerprint, 0);
     }
     assert_eq!(entries(&table), 200);
-    assert_eq!(table.path_to_room(&mut search, &location, Spares::Keep, None), None);
+    assert_eq!(
+        table.path_to_room(&mut search, &location.general(table.addresses()), Spares::Keep, None),
+        None
+    );
     for spares in [Spares::IfNeeded, Spares::AtOnce] {
-        let path = table.path_to_room(&mut search, &location, spares, None).unwrap();
+        let path = table
+            .path_to_room(&mut search, &location.general(table.addresses()), spares, None)
+            .unwrap();
         assert_eq!(path.end, End::Spare);
         assert_is_a_path(&table, &location, &path);
     }
+}
+
+/// Buckets that other threads emptied while the search looked at them.
+struct Emptied;
+
+impl Neighbourhood for Emptied {
+    fn expand(&self, _: u64, bucket: u64, found: &mut Neighbours) {
+        *found = Neighbours { slots: [0; SLOTS], others: [bucket + 1; SLOTS] };
+    }
+
+    fn rooms(&self, _: &[u64; SLOTS]) -> u32 {
+        0
+    }
+
+    fn holds(&self, _: u64, slot: u64) -> bool {
+        slot == 0
+    }
+
+    fn is_near(&self) -> bool {
+        true
+    }
+}
+
+/// A search once took an empty slot for a copy of another empty slot and counted it, after other
+/// threads had emptied two slots of a bucket.
+#[test]
+fn an_empty_slot_is_not_a_spare_copy() {
+    assert_eq!(Search::default().many_moves(&Emptied, 0, [0, 9], Spares::AtOnce), None);
 }
 
 #[test]
@@ -206,9 +241,14 @@ fn no_search_examines_more_slots_than_its_budget() {
     let mut table = empty_table(0, 20_000, 13);
     let mut search = Search::default();
     for counter in 0..80_000 {
-        let location = table.geometry().locate(hash(counter));
+        let location = table.base().locate(hash(counter));
         if table.pair_mut(location.buckets()).put(location.fingerprint, 0) == Put::Full {
-            let path = table.path_to_room(&mut search, &location, Spares::Keep, None);
+            let path = table.path_to_room(
+                &mut search,
+                &location.general(table.addresses()),
+                Spares::Keep,
+                None,
+            );
             assert!(search.looked <= BUDGET);
             path.inspect(|path| carry_out(&mut table, path, location.fingerprint));
         }
@@ -220,16 +260,23 @@ fn no_search_examines_more_slots_than_its_budget() {
 #[ignore = "a measurement: prints the table of docs/decisions/0001-addressing.md"]
 fn cost_of_search() {
     let mut table = empty_table(4, 262_144, 13);
-    let slots = table.geometry().buckets() * 4;
+    let slots = table.base().buckets() * 4;
     let mut search = Search::default();
     let (mut counter, mut longest) = (0, 0);
     println!("up to load | slots looked at | moves | longest path so far");
     for load in [0.85, 0.88, 0.90, 0.92, 0.93, 0.94, 0.95, 0.96, 0.965, 0.97] {
         let (first, mut looked, mut moves) = (counter, 0, 0);
         while (counter as f64) < slots as f64 * load {
-            let location = table.geometry().locate(hash(counter));
+            let location = table.base().locate(hash(counter));
             if table.pair_mut(location.buckets()).put(location.fingerprint, 0) == Put::Full {
-                let path = table.path_to_room(&mut search, &location, Spares::Keep, None).unwrap();
+                let path = table
+                    .path_to_room(
+                        &mut search,
+                        &location.general(table.addresses()),
+                        Spares::Keep,
+                        None,
+                    )
+                    .unwrap();
                 looked += search.looked;
                 moves += path.moves.len();
                 longest = longest.max(path.moves.len());

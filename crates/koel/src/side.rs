@@ -1,0 +1,401 @@
+//! What a filter knows exactly, beside its buckets: three lists of numbers by name.
+//!
+//! | list | name | number |
+//! |---|---|---|
+//! | counters | the [identity](crate::address::geometry::Location::identity) of an entry | copies of its keys beyond those in slots; what a slot of a counting filter cannot hold |
+//! | stash | the address of a key that found no slot | its copies |
+//! | corrections | the address of a key that is known to be absent | none |
+//!
+//! * **Counters.** A counter exists only while an entry of its name is in the buckets. So
+//!   `contains` never reads counters. Growth does not change the names of a growing table.
+//! * **Stash.** A key whose two buckets are full, where no eviction path leads to an empty slot, is
+//!   kept here. Honest keys hardly ever are: a few in millions, where buckets are being widened.
+//!   Keys that somebody chose for one pair of buckets all are, and then cost what is said below
+//!   instead of growth.
+//! * **Corrections.** `contains` is false for their addresses, whatever entry matches. No key that
+//!   is in has one: an insert takes it back, and no address is in both lists.
+//! * **Addresses** have 64 bits and do not change when a table grows. Two keys with one address
+//!   share an answer: one pair in 2^64.
+//!
+//! **In memory** a list is a B-tree, since a hash table would be slow for chosen keys, and a bitmap
+//! in front of it with at least 16 bits for each name, so that a lookup of another name seldom
+//! searches the tree. About 30 bytes each. The nodes of the tree are small, and a failure to
+//! allocate one ends the process, as in the collections of std. Before many records are made at
+//! once, [`Records::fit`] asks whether there is memory for all of them.
+//!
+//! **In a file** it is an ascending array, read in place by binary search: 16 bytes each, or 8
+//! where there is no number.
+//!
+//! Source of the stash: A. Kirsch, M. Mitzenmacher, U. Wieder, More Robust Hashing: Cuckoo Hashing
+//! with a Stash (SIAM J. Comput. 2009).
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use crate::error::{FullError, ImageError, require};
+use crate::image::{CORRECTION_BYTES, RECORD_BYTES};
+use crate::mem::buffer::{Buffer, is_available};
+
+/// Bytes that a record takes while many are made at once: it is in the tree, in a list of all, and
+/// in the memory that sorts the list.
+const BYTES_EACH: usize = 60;
+/// Bits of the bitmap for each name.
+const BITS_EACH: usize = 16;
+/// Words of the smallest bitmap.
+const FEWEST_WORDS: usize = 8;
+
+/// The most records in a list of answers: a file counts them in 32 bits.
+pub(crate) const MOST_ANSWERS: u64 = u32::MAX as u64;
+
+/// Counters that can be changed.
+pub(crate) type Counters = Records<Buffer>;
+
+/// Numbers by name, ascending. Those of a file are read in place, and copied before a change.
+#[derive(Clone)]
+pub(crate) struct Records<B> {
+    len: u64,
+    /// A bit for each name that got a record in memory; it may be left over from a removed one. Its
+    /// length is a power of two, or 0.
+    marks: Vec<u64>,
+    list: List<B>,
+}
+
+#[derive(Clone)]
+enum List<B> {
+    Owned(BTreeMap<u64, u64>),
+    /// Bytes, and how many of them a record has.
+    Stored(B, usize),
+}
+
+impl<B> Default for Records<B> {
+    fn default() -> Self {
+        Self { len: 0, marks: Vec::new(), list: List::Owned(BTreeMap::new()) }
+    }
+}
+
+impl<B: AsRef<[u8]>> Records<B> {
+    /// The records in these bytes, `width` bytes each.
+    pub(crate) fn stored(bytes: B, width: usize) -> Self {
+        let len = (bytes.as_ref().len() / width) as u64;
+        Self { len, marks: Vec::new(), list: List::Stored(bytes, width) }
+    }
+
+    /// A copy in memory. `None` if there is no memory for it.
+    fn copy(&self) -> Option<Records<Buffer>> {
+        Records::<B>::fit(self.len).then(|| self.iter().collect())
+    }
+
+    /// Whether the system has memory for so many records, as far as it says so.
+    pub(crate) fn fit(records: u64) -> bool {
+        usize::try_from(records)
+            .is_ok_and(|records| is_available(records.saturating_mul(BYTES_EACH)))
+    }
+
+    /// How many there are.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The number of this name.
+    #[inline]
+    pub(crate) fn get(&self, name: u64) -> Option<u64> {
+        if self.may_have(name) { self.find(name) } else { None }
+    }
+
+    #[inline(never)]
+    fn find(&self, name: u64) -> Option<u64> {
+        let (bytes, width) = match &self.list {
+            List::Owned(tree) => return tree.get(&name).copied(),
+            List::Stored(bytes, width) => (bytes.as_ref(), *width),
+        };
+        let record = |index: usize| decode(&bytes[index * width..][..width]);
+        let (mut low, mut high) = (0, bytes.len() / width);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if record(middle).0 < name { low = middle + 1 } else { high = middle }
+        }
+        let found = (low < bytes.len() / width).then(|| record(low));
+        found.filter(|found| found.0 == name).map(|found| found.1)
+    }
+
+    /// Whether there may be a record of this name. Never false where there is one.
+    #[inline]
+    pub(crate) fn may_have(&self, name: u64) -> bool {
+        if self.len == 0 {
+            return false;
+        }
+        let (word, bit) = self.position(name);
+        self.marks.get(word).is_none_or(|word| word & bit != 0)
+    }
+
+    /// All records.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        let (tree, bytes, width) = match &self.list {
+            List::Owned(tree) => (Some(tree), &[][..], RECORD_BYTES),
+            List::Stored(bytes, width) => (None, bytes.as_ref(), *width),
+        };
+        let owned = tree.into_iter().flatten().map(|(&name, &number)| (name, number));
+        owned.chain(bytes.chunks_exact(width).map(decode))
+    }
+
+    /// Checks that names ascend, that numbers are above 0, and that each record `holds`.
+    ///
+    /// # Errors
+    /// [`ImageError`] for the first record that this crate would not have written.
+    fn verify(
+        &self,
+        [name, number]: [&'static str; 2],
+        holds: impl Fn(u64) -> bool,
+    ) -> Result<(), ImageError> {
+        let mut last = None;
+        for (it, count) in self.iter() {
+            require(name, it, last < Some(it) && holds(it))?;
+            require(number, count, count > 0)?;
+            last = Some(it);
+        }
+        Ok(())
+    }
+
+    /// Bytes that it has allocated, about: a leaf of 192 bytes of the tree has eight records.
+    fn allocated_bytes(&self) -> usize {
+        let leaves = if let List::Owned(tree) = &self.list { tree.len().div_ceil(8) } else { 0 };
+        leaves * 192 + self.marks.capacity() * size_of::<u64>()
+    }
+
+    /// The records in memory.
+    fn tree(&mut self) -> &mut BTreeMap<u64, u64> {
+        if let List::Stored(..) = self.list {
+            self.list = List::Owned(self.iter().collect());
+        }
+        let List::Owned(tree) = &mut self.list else { unreachable!("it was copied above") };
+        tree
+    }
+
+    /// Adds `times` to the number of a name and returns the sum. Makes a record if there are fewer
+    /// than `limit`.
+    ///
+    /// # Errors
+    /// [`FullError`] where there would be too many records, or where the sum would overflow.
+    /// Nothing has changed then.
+    pub(crate) fn add(&mut self, name: u64, times: u64, limit: u64) -> Result<u64, FullError> {
+        let number = self.get(name);
+        if number.is_none() && self.len >= limit {
+            return Err(FullError::Counters { limit });
+        }
+        let sum = number.unwrap_or(0).checked_add(times).ok_or(FullError::Overflow)?;
+        self.set(name, sum);
+        Ok(sum)
+    }
+
+    /// Adds `times` to the number of a name, without a limit.
+    pub(crate) fn add_all(&mut self, name: u64, times: u64) {
+        if times > 0 {
+            self.set(name, self.get(name).unwrap_or(0).saturating_add(times));
+        }
+    }
+
+    /// Subtracts one from the number of a name. False without a record.
+    #[inline]
+    pub(crate) fn take(&mut self, name: u64) -> bool {
+        self.may_have(name) && self.take_marked(name)
+    }
+
+    #[inline(never)]
+    fn take_marked(&mut self, name: u64) -> bool {
+        let number = self.get(name);
+        match number {
+            None => {}
+            Some(1) => drop(self.remove(name)),
+            Some(number) => self.set(name, number - 1),
+        }
+        number.is_some()
+    }
+
+    /// Removes the record of a name and returns its number.
+    pub(crate) fn remove(&mut self, name: u64) -> Option<u64> {
+        let removed = if self.may_have(name) { self.tree().remove(&name) } else { None };
+        self.len -= u64::from(removed.is_some());
+        if self.len == 0 {
+            *self = Self::default();
+        }
+        removed
+    }
+
+    /// Gives a name this number.
+    fn set(&mut self, name: u64, number: u64) {
+        if self.tree().insert(name, number).is_none() {
+            self.len += 1;
+            self.widen_marks();
+            self.mark(name);
+        }
+    }
+
+    /// Doubles the bitmap if it is too small. Without memory for that it stays as it is, and more
+    /// lookups search the tree.
+    fn widen_marks(&mut self) {
+        let List::Owned(tree) = &mut self.list else { return };
+        let bits = self.marks.len() * u64::BITS as usize;
+        if bits >= tree.len().saturating_mul(BITS_EACH) {
+            return;
+        }
+        let (tree, mut marks) = (core::mem::take(tree), Vec::new());
+        let bits = tree.len().saturating_mul(BITS_EACH).max(bits);
+        let words = bits.div_ceil(u64::BITS as usize).next_power_of_two().max(FEWEST_WORDS);
+        if marks.try_reserve_exact(words).is_ok() {
+            marks.resize(words, 0);
+            self.marks = marks;
+            tree.keys().for_each(|&name| self.mark(name));
+        }
+        self.list = List::Owned(tree);
+    }
+
+    fn mark(&mut self, name: u64) {
+        let (word, bit) = self.position(name);
+        self.marks.get_mut(word).into_iter().for_each(|word| *word |= bit);
+    }
+
+    /// The word and the bit of a name: the top bits of a product.
+    #[inline]
+    fn position(&self, name: u64) -> (usize, u64) {
+        let product = name.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let word = usize::try_from(product >> 32).unwrap_or(0) & self.marks.len().wrapping_sub(1);
+        (word, 1 << (product >> 26 & 63))
+    }
+}
+
+/// Records of different names, of which there [is memory](Records::fit) for all.
+impl<B: AsRef<[u8]>> FromIterator<(u64, u64)> for Records<B> {
+    fn from_iter<I: IntoIterator<Item = (u64, u64)>>(records: I) -> Self {
+        let tree: BTreeMap<u64, u64> = records.into_iter().collect();
+        let mut all = Self { len: tree.len() as u64, marks: Vec::new(), list: List::Owned(tree) };
+        all.widen_marks();
+        all
+    }
+}
+
+impl<B: AsRef<[u8]>, O: AsRef<[u8]>> PartialEq<Records<O>> for Records<B> {
+    fn eq(&self, other: &Records<O>) -> bool {
+        self.len == other.len && self.iter().eq(other.iter())
+    }
+}
+
+/// The record in these bytes. A name without a number counts one.
+fn decode(record: &[u8]) -> (u64, u64) {
+    let (name, number) = record.split_at(size_of::<u64>());
+    let le = |bytes: &[u8]| bytes.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+    (le(name).unwrap_or(0), le(number).unwrap_or(1))
+}
+
+/// The bytes of a record, of which those without a number take the first 8.
+pub(crate) fn encode((name, number): (u64, u64)) -> [u8; RECORD_BYTES] {
+    (u128::from(name) | u128::from(number) << 64).to_le_bytes()
+}
+
+/// The three lists.
+#[derive(Clone)]
+pub(crate) struct Side<B> {
+    pub(crate) counters: Records<B>,
+    pub(crate) stash: Records<B>,
+    pub(crate) corrections: Records<B>,
+}
+
+impl<B> Default for Side<B> {
+    fn default() -> Self {
+        let [counters, stash, corrections] = [(); 3].map(|()| Records::default());
+        Self { counters, stash, corrections }
+    }
+}
+
+impl<B: AsRef<[u8]>> Side<B> {
+    /// The lists in the bytes of a file.
+    pub(crate) fn stored([counters, stash, corrections]: [B; 3]) -> Self {
+        Self {
+            counters: Records::stored(counters, RECORD_BYTES),
+            stash: Records::stored(stash, RECORD_BYTES),
+            corrections: Records::stored(corrections, CORRECTION_BYTES),
+        }
+    }
+
+    /// A copy in memory. `None` if there is no memory for it.
+    pub(crate) fn copy(&self) -> Option<Side<Buffer>> {
+        let Self { counters, stash, corrections } = self;
+        let copies = (counters.copy()?, stash.copy()?, corrections.copy()?);
+        Some(Side { counters: copies.0, stash: copies.1, corrections: copies.2 })
+    }
+
+    /// The lists in the order of a file, with the bytes of a record of each.
+    pub(crate) fn sections(&self) -> [(&Records<B>, usize); 3] {
+        let Self { counters, stash, corrections } = self;
+        [(counters, RECORD_BYTES), (stash, RECORD_BYTES), (corrections, CORRECTION_BYTES)]
+    }
+
+    /// Whether any key has an exact answer: one of the stash or of the corrections.
+    #[inline(always)]
+    pub(crate) fn has_answers(&self) -> bool {
+        self.stash.len | self.corrections.len != 0
+    }
+
+    /// Whether a key may have an exact answer. Never false where it has one.
+    #[inline]
+    pub(crate) fn may_answer(&self, address: u64) -> bool {
+        self.stash.may_have(address) || self.corrections.may_have(address)
+    }
+
+    /// The number of copies beside the table of the key with this address. `None` without an exact
+    /// answer, 0 for a correction.
+    pub(crate) fn answer(&self, address: u64) -> Option<u64> {
+        self.stash.get(address).or_else(|| self.corrections.get(address).map(|_| 0))
+    }
+
+    /// The number of copies in the stash of the key with this address.
+    pub(crate) fn stashed(&self, address: u64) -> u64 {
+        self.stash.get(address).unwrap_or(0)
+    }
+
+    /// Whether a key is in, if entries of the table say `found`. Only the stash changes a no, so a
+    /// miss asks nothing where there are only corrections.
+    pub(crate) fn settle(&self, address: u64, found: bool) -> bool {
+        if !found && self.stash.len == 0 {
+            return false;
+        }
+        self.answer(address).map_or(found, |copies| copies > 0)
+    }
+
+    /// Adds copies of a key to the stash, in place of a correction if it has one. The caller has
+    /// checked that its count does not overflow.
+    pub(crate) fn stash_copies(&mut self, address: u64, copies: u64) {
+        if copies > 0 {
+            self.corrections.remove(address);
+            self.stash.add_all(address, copies);
+        }
+    }
+
+    /// Makes a correction for a key without an exact answer.
+    pub(crate) fn correct(&mut self, address: u64) {
+        self.corrections.set(address, 1);
+    }
+
+    /// Checks the lists. `is_name` says whether an entry may have a counter of this name.
+    ///
+    /// # Errors
+    /// [`ImageError`] for the first record that this crate would not have written.
+    pub(crate) fn verify(&self, is_name: impl Fn(u64) -> bool) -> Result<(), ImageError> {
+        self.counters.verify(["counter identity", "counter value"], is_name)?;
+        self.stash.verify(["stashed key", "stashed copies"], |_| true)?;
+        let is_alone = |address| self.stash.get(address).is_none();
+        self.corrections.verify(["correction"; 2], is_alone)
+    }
+
+    /// Bytes that the lists have allocated, about.
+    pub(crate) fn allocated_bytes(&self) -> usize {
+        self.sections().iter().map(|(records, _)| records.allocated_bytes()).sum()
+    }
+}
+
+impl<B: AsRef<[u8]>> PartialEq for Side<B> {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { counters, stash, corrections } = self;
+        *counters == other.counters && *stash == other.stash && *corrections == other.corrections
+    }
+}
