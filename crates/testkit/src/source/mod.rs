@@ -1,17 +1,13 @@
 //! Reads Rust and Cargo manifests, for tests of imports, words and lines.
 //!
-//! `proc_macro2` divides a file into tokens, which know their places and have no comments; `syn`
-//! parses it. Macros are not expanded: what they are called with is read as tokens. [`graph`] finds
-//! the dependencies among files, [`circles`] their cycles, and [`lines`] counts.
+//! `proc_macro2` divides a file into tokens, which know their places and have no comments. Macros
+//! are not expanded: what they are called with is read as tokens. [`lines`] counts.
 
 use std::ops::{Range, RangeInclusive};
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 
-pub mod circles;
-pub mod graph;
 pub mod lines;
-mod scope;
 
 /// A token of a file. A bracket, a brace and a parenthesis are tokens too.
 #[derive(Debug)]
