@@ -8,7 +8,6 @@ use std::time::Duration;
 use koel_store::{Batch, Durability, Error, LogOptions, LogStore, LsmOptions, LsmStore};
 use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder};
 
-use crate::limited_disk::Disk;
 use crate::subject::Subject;
 
 /// What a write answers when a call of it fails, and what happens afterwards.
@@ -127,7 +126,7 @@ fn both_stores_answer_the_same_failures_in_the_same_way() {
 
 /// Fills a disk, frees some of it, and goes on, with the same handle.
 fn fill<S: Subject>(options: &S::LogOptions) {
-    let disk = Disk::new();
+    let disk = MemoryFolder::new();
     let store = S::open_in(options, Arc::new(disk.clone())).unwrap();
     let (mut number, mut written) = (0_u32, Vec::new());
     for room in [30_000, 60_000, 90_000] {

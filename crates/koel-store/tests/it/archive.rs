@@ -7,7 +7,6 @@ use koel_store::content::{Archive, ArchiveError, Chunking, CollectProgress};
 use koel_store::{LogOptions, LogStore};
 use testkit::storage::{MemoryFolder, Random};
 
-use crate::limited_disk::Disk;
 use crate::trial::{count, report};
 
 pub(crate) fn options() -> LogOptions {
@@ -158,7 +157,7 @@ fn a_collection_drops_exactly_the_chunks_that_no_file_names() {
 #[test]
 fn a_collection_needs_space_for_a_few_segments_only() {
     const SEGMENT: u64 = 1 << 16;
-    let disk = Disk::new();
+    let disk = MemoryFolder::new();
     let options = LogOptions::default().segment_bytes(SEGMENT).background_compaction(false);
     let archive = Archive::new(options.open_in(Arc::new(disk.clone())).unwrap());
     let bytes = Random::new(5).bytes(2 << 20);

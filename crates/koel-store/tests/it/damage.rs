@@ -246,58 +246,73 @@ pub(crate) fn damage<S: Damaged>(
     outcomes.report::<S>(name);
 }
 
+/// Harms an image. Returns how, also in words.
+pub(crate) type Harming<S> = fn(&Victim<S>, &mut Random, &mut Image) -> (Harm, String);
+
+/// What may happen to one file, by the names of its trials.
+pub(crate) fn harms<S: Subject>() -> [(&'static str, Harming<S>); 4] {
+    [("flips", flip), ("cuts", cut), ("misplaced", misplace), ("pieces", overwrite)]
+}
+
 /// Flips a bit.
-pub(crate) fn flips<S: Damaged>(count: u64) {
-    damage::<S>("flips", count, |victim, random, image| {
-        let name = victim.file(random);
-        let bytes = image.get_mut(&name).expect("one of the files");
-        let (at, bit) = (random.below(bytes.len()), random.below(8));
-        bytes[at] ^= 1 << bit;
-        (Harm::Within, format!("bit {bit} of byte {at} of {name}, {} bytes", bytes.len()))
-    });
+fn flip<S: Subject>(victim: &Victim<S>, random: &mut Random, image: &mut Image) -> (Harm, String) {
+    let name = victim.file(random);
+    let bytes = image.get_mut(&name).expect("one of the files");
+    let (at, bit) = (random.below(bytes.len()), random.below(8));
+    bytes[at] ^= 1 << bit;
+    (Harm::Within, format!("bit {bit} of byte {at} of {name}, {} bytes", bytes.len()))
 }
 
 /// Cuts a file.
-pub(crate) fn cuts<S: Damaged>(count: u64) {
-    damage::<S>("cuts", count, |victim, random, image| {
-        let name = victim.file(random);
-        let bytes = image.get_mut(&name).expect("one of the files");
-        let (full, len) = (bytes.len(), random.below(bytes.len()));
-        bytes.truncate(len);
-        (victim.harm(&name, full), format!("{name} of {full} bytes cut to {len}"))
-    });
+fn cut<S: Subject>(victim: &Victim<S>, random: &mut Random, image: &mut Image) -> (Harm, String) {
+    let name = victim.file(random);
+    let bytes = image.get_mut(&name).expect("one of the files");
+    let (full, len) = (bytes.len(), random.below(bytes.len()));
+    bytes.truncate(len);
+    (victim.harm(&name, full), format!("{name} of {full} bytes cut to {len}"))
 }
 
 /// Removes a file, or replaces it by another.
-pub(crate) fn misplaced<S: Damaged>(count: u64) {
-    damage::<S>("misplaced", count, |victim, random, image| {
-        let (name, other) = (victim.file(random), victim.file(random));
-        if name == other {
-            image.remove(&name);
-            return (Harm::Within, format!("{name} is missing"));
-        }
-        let bytes = image[&other].clone();
-        image.insert(name.clone(), bytes);
-        (Harm::Within, format!("{name} has the bytes of {other}"))
-    });
+fn misplace<S: Subject>(
+    victim: &Victim<S>,
+    random: &mut Random,
+    image: &mut Image,
+) -> (Harm, String) {
+    let (name, other) = (victim.file(random), victim.file(random));
+    if name == other {
+        image.remove(&name);
+        return (Harm::Within, format!("{name} is missing"));
+    }
+    let bytes = image[&other].clone();
+    image.insert(name.clone(), bytes);
+    (Harm::Within, format!("{name} has the bytes of {other}"))
 }
 
 /// Writes zeros, or the bytes of another offset.
-pub(crate) fn pieces<S: Damaged>(count: u64) {
-    damage::<S>("pieces", count, |victim, random, image| {
-        let name = victim.file(random);
-        let bytes = image.get_mut(&name).expect("one of the files");
-        let len = (1 + random.below(512)).min(bytes.len());
-        let (to, from) = (random.below(bytes.len() - len + 1), random.below(bytes.len() - len + 1));
-        let what = if random.chance(50) {
-            bytes[to..to + len].fill(0);
-            format!("{len} bytes of {name} at {to} are 0")
-        } else {
-            bytes.copy_within(from..from + len, to);
-            format!("{len} bytes of {name} at {to} are those at {from}")
-        };
-        (victim.harm(&name, to + len), what)
-    });
+fn overwrite<S: Subject>(
+    victim: &Victim<S>,
+    random: &mut Random,
+    image: &mut Image,
+) -> (Harm, String) {
+    let name = victim.file(random);
+    let bytes = image.get_mut(&name).expect("one of the files");
+    let len = (1 + random.below(512)).min(bytes.len());
+    let (to, from) = (random.below(bytes.len() - len + 1), random.below(bytes.len() - len + 1));
+    let what = if random.chance(50) {
+        bytes[to..to + len].fill(0);
+        format!("{len} bytes of {name} at {to} are 0")
+    } else {
+        bytes.copy_within(from..from + len, to);
+        format!("{len} bytes of {name} at {to} are those at {from}")
+    };
+    (victim.harm(&name, to + len), what)
+}
+
+/// Does each harm so often.
+pub(crate) fn every_harm<S: Damaged>(counts: [u64; 4]) {
+    for ((name, harm), count) in harms::<S>().into_iter().zip(counts) {
+        damage(name, count, harm);
+    }
 }
 
 /// The probe for which docs/RELIABILITY.md has figures of other engines: 20,000 entries, closed,
@@ -344,23 +359,9 @@ pub(crate) fn probe<S: Subject>(options: S::LogOptions, count: u64) {
 }
 
 #[test]
-fn a_flipped_bit_is_reported_or_harmless() {
-    flips::<LogStore>(count(2_000, 10_000));
-}
-
-#[test]
-fn a_cut_file_is_reported_or_harmless() {
-    cuts::<LogStore>(count(1_000, 2_000));
-}
-
-#[test]
-fn a_missing_or_misplaced_file_is_reported_or_harmless() {
-    misplaced::<LogStore>(count(500, 2_000));
-}
-
-#[test]
-fn a_piece_of_zeros_or_of_another_offset_is_reported_or_harmless() {
-    pieces::<LogStore>(count(500, 2_000));
+fn every_harm_is_reported_or_harmless() {
+    let counts = [(2_000, 10_000), (1_000, 2_000), (500, 2_000), (500, 2_000)];
+    every_harm::<LogStore>(counts.map(|(slice, full)| count(slice, full)));
 }
 
 #[test]

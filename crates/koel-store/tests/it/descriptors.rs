@@ -1,66 +1,48 @@
 //! A store with many segments and few open files, in a folder that counts them: nothing is lost or
 //! found twice, whatever is compacted and removed meanwhile.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use koel_store::files::{File, Folder};
+use koel_store::files::Folder;
 use koel_store::{CompactionPolicy, Durability, Error, LogOptions, LogStore, LsmOptions};
-use testkit::storage::MemoryFolder;
+use testkit::storage::{Call, Hook, Hooked, MemoryFolder, Verdict};
 
 const OPEN: usize = 8;
 /// Additional open files: a manifest and a hint being written, and the active segment.
 const BESIDES: usize = 3;
 const KEYS: u32 = 1500;
 
-/// An in-memory folder that counts its open files.
-#[derive(Clone, Debug, Default)]
-struct Counting {
-    inner: MemoryFolder,
-    open: Arc<AtomicUsize>,
-    most: Arc<AtomicUsize>,
+/// Counts open files.
+#[derive(Debug, Default)]
+struct Open {
+    now: AtomicUsize,
+    most: AtomicUsize,
 }
 
-#[derive(Debug)]
-struct Counted {
-    inner: Arc<dyn File>,
-    open: Arc<AtomicUsize>,
-}
+type Counting = Hooked<MemoryFolder, Open>;
 
-impl Counting {
-    fn count(&self, inner: Arc<dyn File>) -> Arc<dyn File> {
-        let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
-        self.most.fetch_max(open, Ordering::Relaxed);
-        Arc::new(Counted { inner, open: Arc::clone(&self.open) })
-    }
-
-    fn store(&self) -> LogStore {
-        let options = LogOptions::default().segment_bytes(4096).max_open_files(OPEN).seed(1);
-        options.background_compaction(false).open_in(Arc::new(self.clone())).unwrap()
+impl Hook for Open {
+    fn before(&self, call: &Call) -> Verdict {
+        match call.verb {
+            "opened" => {
+                let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
+                self.most.fetch_max(now, Ordering::Relaxed);
+            }
+            "closed" => drop(self.now.fetch_sub(1, Ordering::Relaxed)),
+            _ => {}
+        }
+        Verdict::Pass
     }
 }
 
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.open.fetch_sub(1, Ordering::Relaxed);
-    }
+fn counting() -> Counting {
+    Hooked::with(MemoryFolder::new(), Open::default())
 }
 
-impl Folder for Counting {
-    testkit::forward!(inner: rename, remove, list, sync, lock);
-
-    fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        Ok(self.count(self.inner.open(name)?))
-    }
-
-    fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        Ok(self.count(self.inner.create(name)?))
-    }
-}
-
-impl File for Counted {
-    testkit::forward!(inner: read_at, write_at, len, set_len, sync);
+fn open(folder: &Counting) -> LogStore {
+    let options = LogOptions::default().segment_bytes(4096).max_open_files(OPEN).seed(1);
+    options.background_compaction(false).open_in(Arc::new(folder.clone())).unwrap()
 }
 
 fn value(key: u32, round: u8) -> Vec<u8> {
@@ -85,25 +67,25 @@ fn check(store: &LogStore, round: impl Fn(u32) -> u8) {
 
 #[test]
 fn a_store_of_many_segments_has_few_files_open() {
-    let folder = Counting::default();
-    let store = folder.store();
+    let folder = counting();
+    let store = open(&folder);
     write(&store, 0..KEYS, 1);
     assert!(store.stats().segments > 200);
     check(&store, |_| 1);
     store.close().unwrap();
-    let store = folder.store();
+    let store = open(&folder);
     check(&store, |_| 1);
     assert!(store.verify(|_, _| ()).unwrap().damages.is_empty());
-    let most = folder.most.load(Ordering::Relaxed);
+    let most = folder.hook().most.load(Ordering::Relaxed);
     assert!((OPEN..=OPEN + BESIDES).contains(&most), "{most}");
     store.close().unwrap();
-    assert_eq!(folder.open.load(Ordering::Relaxed), 0);
+    assert_eq!(folder.hook().now.load(Ordering::Relaxed), 0);
 }
 
 #[test]
 fn readers_of_compacted_segments_can_read_to_the_end() {
-    let folder = Counting::default();
-    let store = folder.store();
+    let folder = counting();
+    let store = open(&folder);
     write(&store, 0..KEYS, 1);
     let before = store.stats().segments;
     let mut iterator = store.iter();
@@ -120,8 +102,8 @@ fn readers_of_compacted_segments_can_read_to_the_end() {
     }
     assert_eq!(seen, Vec::from_iter(0..KEYS));
     check(&store, |key| if key % 3 > 0 { 2 } else { 1 });
-    assert!(folder.open.load(Ordering::Relaxed) <= OPEN + BESIDES, "removed ones are closed");
-    let names = folder.inner.list().unwrap();
+    assert!(folder.hook().now.load(Ordering::Relaxed) <= OPEN + BESIDES, "removed ones are closed");
+    let names = folder.list().unwrap();
     let logs = names.iter().filter(|name| name.ends_with(".log")).count();
     assert_eq!(logs as u64, store.stats().segments);
 }
@@ -129,13 +111,13 @@ fn readers_of_compacted_segments_can_read_to_the_end() {
 /// Once a compaction reopened each file of its run to remove it, and kept all of them open.
 #[test]
 fn a_compaction_of_many_segments_has_few_files_open() {
-    let folder = Counting::default();
-    let store = folder.store();
+    let folder = counting();
+    let store = open(&folder);
     write(&store, 0..KEYS, 1);
     write(&store, 0..KEYS, 2);
-    folder.most.store(0, Ordering::Relaxed);
+    folder.hook().most.store(0, Ordering::Relaxed);
     assert!(store.compact().unwrap().segments > 200);
-    let most = folder.most.load(Ordering::Relaxed);
+    let most = folder.hook().most.load(Ordering::Relaxed);
     assert!(most <= OPEN + BESIDES, "{most}");
     check(&store, |_| 2);
 }
@@ -143,7 +125,7 @@ fn a_compaction_of_many_segments_has_few_files_open() {
 /// Once a table that was merged while a range read it stayed open as long as the range.
 #[test]
 fn ranges_over_merged_tables_have_few_files_open() {
-    let folder = Counting::default();
+    let folder = counting();
     let options = LsmOptions::default().memtable_bytes(1 << 20).background(false).cache_bytes(0);
     let options = options.policy(CompactionPolicy::Tiered).ratio(32).max_open_files(OPEN).seed(1);
     let store = options.open_in(Arc::new(folder.clone())).unwrap();
@@ -160,7 +142,7 @@ fn ranges_over_merged_tables_have_few_files_open() {
         store.compact().unwrap();
     }
     let tables = || {
-        let names = folder.inner.list().unwrap();
+        let names = folder.list().unwrap();
         names.iter().filter(|name| name.ends_with(".table")).count()
     };
     assert!(tables() > 40, "the ranges need them: {}", tables());
@@ -168,7 +150,7 @@ fn ranges_over_merged_tables_have_few_files_open() {
         let found: Vec<_> = range.map(Result::unwrap).collect();
         let expected = (0..KEYS).map(|key| (name(key), value(key, round)));
         assert!(expected.eq(found), "the state of round {round}");
-        let open = folder.open.load(Ordering::Relaxed);
+        let open = folder.hook().now.load(Ordering::Relaxed);
         assert!(open <= OPEN + BESIDES, "{open} files are open");
     }
     assert_eq!(tables(), 1, "nobody reads them any more");
@@ -176,8 +158,8 @@ fn ranges_over_merged_tables_have_few_files_open() {
 
 #[test]
 fn threads_that_open_and_close_each_others_files_read_the_written_values() {
-    let folder = Counting::default();
-    let store = folder.store();
+    let folder = counting();
+    let store = open(&folder);
     write(&store, 0..KEYS, 1);
     std::thread::scope(|scope| {
         for _ in 0..3 {
@@ -196,7 +178,7 @@ fn threads_that_open_and_close_each_others_files_read_the_written_values() {
 #[test]
 fn the_error_of_too_many_open_files_names_the_limit() {
     let text = |code| {
-        let error = io::Error::from_raw_os_error(code);
+        let error = std::io::Error::from_raw_os_error(code);
         Error::Io { action: "open", file: "1.log".to_owned(), error }.to_string()
     };
     assert!(text(24).contains("ulimit -n") && !text(24).contains("disk"), "{}", text(24));

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use koel_store::{Batch, Durability, Error, LogOptions, LogStore};
 use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder, State};
 
-use crate::limited_disk::Disk;
 use crate::trial::report;
 
 type FaultyDisk = FaultyFolder<MemoryFolder>;
@@ -137,7 +136,7 @@ fn after_a_failed_call_the_store_has_what_the_answer_says() {
 #[test]
 fn a_full_disk_recovers_by_removing_dead_segments() {
     for was_closed in [false, true] {
-        let disk = Disk::new();
+        let disk = MemoryFolder::new();
         let open = || options().open_in(Arc::new(disk.clone())).unwrap();
         let mut store = open();
         for round in 0..20_u8 {

@@ -23,7 +23,6 @@ mod gated;
 #[cfg(unix)]
 mod hostile;
 mod kill;
-mod limited_disk;
 mod lsm;
 #[cfg(unix)]
 mod memory;

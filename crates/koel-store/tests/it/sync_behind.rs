@@ -2,12 +2,12 @@
 //! failures poison the store.
 
 use std::sync::Arc;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use koel_store::files::Folder;
 use koel_store::{Durability, Error, LogOptions, LogStore};
 use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder};
+
+use crate::gated::wait_until;
 
 const BEHIND: u64 = 1 << 16;
 
@@ -19,15 +19,6 @@ fn filled(folder: impl Folder + 'static, values: u64) -> LogStore {
         store.put(&number.to_le_bytes(), &[1; 1024], Durability::None).unwrap();
     }
     store
-}
-
-/// Waits for the thread.
-fn wait_until(done: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < Duration::from_secs(60), "the thread did nothing");
-        sleep(Duration::from_millis(1));
-    }
 }
 
 /// Returns the numbers of the calls that sync the log; the first one is that of its creation.
@@ -42,7 +33,7 @@ fn unsynced_writes_become_durable_except_for_the_last() {
     let folder = MemoryFolder::new();
     let store = filled(folder.clone(), 8 * BEHIND);
     let all = store.stats().keys;
-    wait_until(|| {
+    wait_until("the log is synced", || {
         let crashed = filled(folder.crash_clone(0, 0), 0);
         crashed.stats().keys + BEHIND / 1024 >= all
     });
@@ -56,7 +47,7 @@ fn a_failed_sync_in_the_background_poisons_the_store() {
     let counting = FaultyFolder::new(MemoryFolder::new(), None);
     counting.record();
     let store = filled(counting.clone(), VALUES);
-    wait_until(|| syncs_of_the_log(&counting).len() == 2);
+    wait_until("the log is synced", || syncs_of_the_log(&counting).len() == 2);
     let at = syncs_of_the_log(&counting)[1];
     assert_eq!(at + 1, counting.calls());
     drop(store);
@@ -64,7 +55,7 @@ fn a_failed_sync_in_the_background_poisons_the_store() {
     let fault = Fault { at, lasting: false, failure: Failure::Eio };
     let folder = FaultyFolder::new(MemoryFolder::new(), Some(fault));
     let store = filled(folder.clone(), VALUES);
-    wait_until(|| store.stats().poisoned);
+    wait_until("the log is synced", || store.stats().poisoned);
     assert_eq!(folder.struck().unwrap().verb, "sync");
     let refused = store.put(b"key", b"value", Durability::None);
     assert!(matches!(refused, Err(Error::Poisoned { .. })), "{refused:?}");

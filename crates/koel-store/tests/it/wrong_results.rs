@@ -5,25 +5,19 @@
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
 
-use koel_store::files::{File, Folder};
 use koel_store::{Durability, Error, LogOptions, LogStore};
-use testkit::storage::{MemoryFolder, Random};
+use testkit::storage::{Call, Hook, Hooked, MemoryFolder, Random, Verdict};
 
 use crate::trial::{count, first_seed, report};
 
 /// Lies about one in `rarity` calls.
 #[derive(Clone, Debug)]
-struct Liar<T> {
-    honest: T,
+struct Liar {
     random: Arc<Mutex<Random>>,
     rarity: usize,
 }
 
-impl<T> Liar<T> {
-    fn about<U>(&self, honest: U) -> Liar<U> {
-        Liar { honest, random: self.random.clone(), rarity: self.rarity }
-    }
-
+impl Liar {
     /// Returns a wrong number, if this call lies.
     fn lie(&self) -> Option<u64> {
         let mut random = self.random.lock().unwrap();
@@ -34,75 +28,26 @@ impl<T> Liar<T> {
         // Small numbers, sizes of files, and all others.
         Some(number >> [0, 1, 20, 30, 50, 56, 63][random.below(7)])
     }
-
-    fn count(&self) -> Option<usize> {
-        self.lie().map(|lie| usize::try_from(lie).unwrap())
-    }
 }
 
-impl Folder for Liar<MemoryFolder> {
-    testkit::forward!(honest: sync);
-
-    fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        let other = match self.lie() {
-            None => name.to_owned(),
-            Some(lie) => format!("{:016x}.log", lie % 4),
-        };
-        Ok(Arc::new(self.about(self.honest.open(&other)?)))
-    }
-
-    fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        Ok(Arc::new(self.about(self.honest.create(name)?)))
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        if self.lie().is_some() { Ok(()) } else { self.honest.rename(from, to) }
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        if self.lie().is_some() { Ok(()) } else { self.honest.remove(name) }
-    }
-
-    fn list(&self) -> io::Result<Vec<String>> {
-        let mut names = self.honest.list()?;
-        if let Some(lie) = self.lie() {
-            names.extend([format!("{lie:016x}.log"), "../\0".to_owned(), names[0].clone()]);
+impl Hook for Liar {
+    fn before(&self, call: &Call) -> Verdict {
+        match call.verb {
+            "create" | "sync" | "opened" | "closed" => Verdict::Pass,
+            // The salvage opens the folder of a store that is open.
+            "lock" => Verdict::Wrong(0),
+            _ => self.lie().map_or(Verdict::Pass, Verdict::Wrong),
         }
-        Ok(names)
-    }
-
-    fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {
-        Ok(Box::new(()))
     }
 }
 
-impl File for Liar<Arc<dyn File>> {
-    testkit::forward!(honest: sync);
-
-    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.count().map_or_else(|| self.honest.read_at(into, offset), Ok)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        self.count().map_or_else(|| self.honest.write_at(bytes, offset), Ok)
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.lie().map_or_else(|| self.honest.len(), Ok)
-    }
-
-    fn next_data(&self, offset: u64) -> io::Result<Option<u64>> {
-        self.lie().map_or_else(|| self.honest.next_data(offset), |lie| Ok(Some(lie)))
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        if self.lie().is_some() { Ok(()) } else { self.honest.set_len(len) }
-    }
-}
-
-impl Read for Liar<io::Repeat> {
+/// Bytes without end.
+impl Read for Liar {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.count().map_or_else(|| self.honest.read(into), Ok)
+        match self.lie() {
+            Some(lie) => Ok(usize::try_from(lie).unwrap()),
+            None => io::repeat(1).read(into),
+        }
     }
 }
 
@@ -127,8 +72,8 @@ fn store(seed: u64) -> MemoryFolder {
 }
 
 /// Calls everything. What is returned does not matter.
-fn use_all(store: &LogStore, liar: &Liar<MemoryFolder>) -> Result<(), Error> {
-    let reader = || liar.about(io::repeat(1));
+fn use_all(store: &LogStore, liar: &Liar) -> Result<(), Error> {
+    let reader = || liar.clone();
     for i in 0..15_u8 {
         drop(store.get(&[i]));
         drop(store.put(&[i], &[i; 900], Durability::Synced));
@@ -154,13 +99,14 @@ fn no_lie_of_a_folder_or_a_reader_is_a_panic() {
     for seed in (first_seed()..).take(usize::try_from(stores).unwrap()) {
         let random = Arc::new(Mutex::new(Random::new(seed)));
         let rarity = [5, 30, 200][usize::try_from(seed % 3).unwrap()];
-        let liar = Liar { honest: store(seed), random, rarity };
-        if let Ok(store) = options(seed).open_in(Arc::new(liar.clone())) {
+        let liar = Liar { random, rarity };
+        let folder = Hooked::with(store(seed), liar.clone());
+        if let Ok(store) = options(seed).open_in(Arc::new(folder.clone())) {
             opened += 1;
             drop(use_all(&store, &liar));
         }
         let rescued = options(seed).open_in(Arc::new(MemoryFolder::new())).unwrap();
-        drop(rescued.salvage_in(&liar, |_, _| ()));
+        drop(rescued.salvage_in(&folder, |_, _| ()));
     }
     assert!(opened > stores / 10, "{opened} opened");
     report("lies", &format!("{stores} folders that lie, {opened} opened: 0 panics"));

@@ -5,11 +5,10 @@
 //! call may have taken partial effect, as POSIX allows: a failed write has written half of its
 //! bytes.
 
-use std::any::Any;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use koel_store::files::{File, Folder};
+use super::hooked::{Call, Hook, Hooked, Verdict};
 
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,106 +34,57 @@ pub struct Fault {
     pub failure: Failure,
 }
 
-/// One call, for a trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// The operation: `open`, `write`, ..
-    pub verb: &'static str,
-    /// The name of the file; empty for calls of the folder.
-    pub name: String,
-    /// The offset at which it reads or writes, or the length it sets.
-    pub offset: u64,
-    /// The number of bytes it reads or writes.
-    pub bytes: usize,
-}
-
 /// A wrapper around another folder.
-#[derive(Clone, Debug)]
-pub struct FaultyFolder<F> {
-    inner: F,
-    counter: Counter,
-}
+pub type FaultyFolder<F> = Hooked<F, Counter>;
 
-#[derive(Clone, Debug, Default)]
-struct Counter(Arc<Mutex<Counted>>);
+/// Counts calls, and lets some fail.
+#[derive(Debug, Default)]
+pub struct Counter(Mutex<Counted>);
 
 #[derive(Debug, Default)]
 struct Counted {
     calls: u64,
     fault: Option<Fault>,
     struck: Option<Call>,
-    failed: u64,
     trace: Option<Vec<Call>>,
-}
-
-#[derive(Debug)]
-struct FaultyFile {
-    name: String,
-    inner: Arc<dyn File>,
-    counter: Counter,
 }
 
 impl<F> FaultyFolder<F> {
     /// Wraps a folder. Without a fault, calls are only counted.
     pub fn new(inner: F, fault: Option<Fault>) -> Self {
-        let counted = Counted { fault, ..Counted::default() };
-        Self { inner, counter: Counter(Arc::new(Mutex::new(counted))) }
+        Self::with(inner, Counter(Mutex::new(Counted { fault, ..Counted::default() })))
     }
 
-    /// Returns the wrapped folder.
-    pub fn inner(&self) -> &F {
-        &self.inner
+    fn counted(&self) -> MutexGuard<'_, Counted> {
+        self.hook().get()
     }
 
     /// Returns the number of calls so far.
     #[must_use]
     pub fn calls(&self) -> u64 {
-        self.counter.get().calls
+        self.counted().calls
     }
 
     /// Returns the first call that failed.
     #[must_use]
     pub fn struck(&self) -> Option<Call> {
-        self.counter.get().struck.clone()
+        self.counted().struck.clone()
     }
 
     /// Makes all calls succeed from now on.
     pub fn heal(&self) {
-        self.counter.get().fault = None;
+        self.counted().fault = None;
     }
 
     /// Records every call from now on.
     pub fn record(&self) {
-        self.counter.get().trace = Some(Vec::new());
+        self.counted().trace = Some(Vec::new());
     }
 
     /// Returns the calls since [`record`](Self::record).
     #[must_use]
     pub fn trace(&self) -> Vec<Call> {
-        self.counter.get().trace.clone().unwrap_or_default()
-    }
-
-    fn file(&self, name: &str, inner: Arc<dyn File>) -> Arc<dyn File> {
-        Arc::new(FaultyFile { name: name.to_owned(), inner, counter: self.counter.clone() })
-    }
-
-    fn call(&self, verb: &'static str, name: &str) -> io::Result<()> {
-        let call = Call { verb, name: name.to_owned(), offset: 0, bytes: 0 };
-        self.counter.count(call).map_or(Ok(()), Failure::refuse)
-    }
-}
-
-impl Failure {
-    fn error(self) -> io::Error {
-        match self {
-            Self::Eio => io::Error::other("injected: input/output error"),
-            Self::Enospc | Self::Short => io::ErrorKind::StorageFull.into(),
-        }
-    }
-
-    /// The end of a call that moves no bytes.
-    fn refuse(self) -> io::Result<()> {
-        if self == Self::Short { Ok(()) } else { Err(self.error()) }
+        self.counted().trace.clone().unwrap_or_default()
     }
 }
 
@@ -142,130 +92,48 @@ impl Counter {
     fn get(&self) -> MutexGuard<'_, Counted> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// Counts a call. Returns how it fails, if it does.
-    fn count(&self, call: Call) -> Option<Failure> {
+impl Hook for Counter {
+    fn before(&self, call: &Call) -> Verdict {
+        match call.verb {
+            "opened" | "closed" => return Verdict::Pass,
+            // Holes are not looked for, so that every byte is read.
+            "next" => return Verdict::Wrong(call.offset),
+            _ => {}
+        }
         let mut counted = self.get();
         let number = counted.calls;
         counted.calls += 1;
         if let Some(trace) = &mut counted.trace {
             trace.push(call.clone());
         }
-        let Fault { at, lasting, failure } = counted.fault?;
+        let Some(Fault { at, lasting, failure }) = counted.fault else { return Verdict::Pass };
         let needs_room = ["create", "link", "rename", "write", "grow", "sync"].contains(&call.verb);
         let strikes = if lasting { at <= number } else { at == number };
         if !strikes || failure == Failure::Enospc && !needs_room {
-            return None;
+            return Verdict::Pass;
         }
-        counted.struck.get_or_insert(call);
-        counted.failed += 1;
-        Some(failure)
-    }
-
-    /// Returns whether only one call failed so far.
-    fn first(&self) -> bool {
-        self.get().failed == 1
-    }
-}
-
-impl<F: Folder> Folder for FaultyFolder<F> {
-    fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        self.call("open", name)?;
-        Ok(self.file(name, self.inner.open(name)?))
-    }
-
-    fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        self.call("create", name)?;
-        Ok(self.file(name, self.inner.create(name)?))
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.call("rename", from)?;
-        self.inner.rename(from, to)
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        self.call("remove", name)?;
-        self.inner.remove(name)
-    }
-
-    /// Counts as a call of this folder. The other one may be wrapped too.
-    fn link(&self, name: &str, to: &(dyn Folder + 'static)) -> io::Result<()> {
-        self.call("link", name)?;
-        let any: &dyn Any = to;
-        match any.downcast_ref::<Self>() {
-            Some(wrapped) => self.inner.link(name, &wrapped.inner),
-            None => self.inner.link(name, to),
+        let is_first = counted.struck.is_none();
+        counted.struck.get_or_insert_with(|| call.clone());
+        let error = match failure {
+            Failure::Short => return Verdict::Half(None),
+            Failure::Eio => io::Error::other("injected: input/output error"),
+            Failure::Enospc => io::ErrorKind::StorageFull.into(),
+        };
+        if is_first && call.verb == "write" {
+            Verdict::Half(Some(error))
+        } else {
+            Verdict::Fail(error)
         }
-    }
-
-    fn list(&self) -> io::Result<Vec<String>> {
-        self.call("list", "")?;
-        self.inner.list()
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.call("sync", "")?;
-        self.inner.sync()
-    }
-
-    fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {
-        self.call("lock", "")?;
-        self.inner.lock()
-    }
-}
-
-impl FaultyFile {
-    fn count(&self, verb: &'static str, offset: u64, bytes: usize) -> Option<Failure> {
-        self.counter.count(Call { verb, name: self.name.clone(), offset, bytes })
-    }
-}
-
-impl File for FaultyFile {
-    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        let half = into.len().div_ceil(2);
-        match self.count("read", offset, into.len()) {
-            None => self.inner.read_at(into, offset),
-            Some(Failure::Short) => self.inner.read_at(&mut into[..half], offset),
-            Some(failure) => Err(failure.error()),
-        }
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        let half = &bytes[..bytes.len().div_ceil(2)];
-        match self.count("write", offset, bytes.len()) {
-            None => self.inner.write_at(bytes, offset),
-            Some(Failure::Short) => self.inner.write_at(half, offset),
-            Some(failure) => {
-                if self.counter.first() {
-                    self.inner.write_at(half, offset)?;
-                }
-                Err(failure.error())
-            }
-        }
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.count("len", 0, 0).map_or(Ok(()), Failure::refuse)?;
-        self.inner.len()
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        let grows = self.inner.len()? < len;
-        let verb = if grows { "grow" } else { "cut" };
-        self.count(verb, len, 0).map_or(Ok(()), Failure::refuse)?;
-        self.inner.set_len(len)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.count("sync", 0, 0).map_or(Ok(()), Failure::refuse)?;
-        self.inner.sync()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use koel_store::files::Folder;
+
     use crate::storage::MemoryFolder;
 
     /// Ten calls of every kind, up to the first that fails.

@@ -1,4 +1,4 @@
-//! An in-memory folder that simulates power failures.
+//! An in-memory folder that simulates power failures and a full disk.
 //!
 //! [`MemoryFolder::crash_clone`] returns a possible state of the disk after a power failure. It is
 //! a separate folder, so that no late write of a background thread reaches it. It has everything
@@ -13,6 +13,8 @@
 //! exclude each other, so a clone is a consistent snapshot of the whole folder. A clone copies the
 //! bytes of all files.
 //!
+//! The disk may have a limit. A removed file takes space until its last handle is closed.
+//!
 //! Source: the crash clones of Pebble's in-memory file system.
 
 use std::any::Any;
@@ -20,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use koel_store::files::{File, Folder};
@@ -34,11 +36,22 @@ const SECTOR: usize = 512;
 pub struct MemoryFolder {
     names: Arc<Mutex<Names>>,
     locked: Arc<AtomicBool>,
-    power: Power,
+    disk: Arc<Disk>,
 }
 
-/// Calls read-lock it, a crash clone write-locks it.
-type Power = Arc<RwLock<()>>;
+struct Disk {
+    /// Calls read-lock it, a crash clone write-locks it.
+    power: RwLock<()>,
+    used: AtomicU64,
+    limit: AtomicU64,
+}
+
+impl Default for Disk {
+    fn default() -> Self {
+        let (used, limit) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
+        Self { power: RwLock::default(), used, limit }
+    }
+}
 
 type Tree = BTreeMap<String, Arc<MemoryFile>>;
 
@@ -59,8 +72,14 @@ enum Change {
 
 struct MemoryFile {
     data: Mutex<Data>,
-    power: Power,
+    /// Its names and open handles. The space of a file without any is free.
+    links: AtomicUsize,
+    disk: Arc<Disk>,
 }
+
+/// An open file.
+#[derive(Debug)]
+struct Handle(Arc<MemoryFile>);
 
 #[derive(Clone, Default)]
 struct Data {
@@ -81,7 +100,12 @@ impl MemoryFolder {
     #[must_use]
     pub fn with(contents: BTreeMap<String, Vec<u8>>) -> Self {
         let folder = Self::new();
-        let file = |bytes| folder.file(Data::durable(bytes));
+        let file = |bytes: Vec<u8>| {
+            folder.disk.used.fetch_add(bytes.len() as u64, Ordering::SeqCst);
+            let file = folder.file(Data::durable(bytes));
+            file.link();
+            file
+        };
         let tree: Tree = contents.into_iter().map(|(name, bytes)| (name, file(bytes))).collect();
         *lock(&folder.names) = Names { now: tree.clone(), synced: tree, changes: Vec::new() };
         folder
@@ -90,7 +114,7 @@ impl MemoryFolder {
     /// Returns the bytes of all files as a reader sees them now.
     #[must_use]
     pub fn contents(&self) -> BTreeMap<String, Vec<u8>> {
-        let _still = self.power.write();
+        let _still = self.disk.power.write();
         let names = lock(&self.names);
         names.now.iter().map(|(name, file)| (name.clone(), lock(&file.data).now.clone())).collect()
     }
@@ -99,7 +123,7 @@ impl MemoryFolder {
     /// unsynced change of a name is kept in `unsynced_kept` of 100 cases. The clone is not locked.
     #[must_use]
     pub fn crash_clone(&self, unsynced_kept: u32, seed: u64) -> Self {
-        let _still = self.power.write();
+        let _still = self.disk.power.write();
         let mut random = Random::new(seed);
         let names = lock(&self.names);
         let mut survivors = names.synced.clone();
@@ -115,8 +139,20 @@ impl MemoryFolder {
         Self::with(crashed.collect())
     }
 
+    /// Returns the bytes of all files that have a name or are open.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.disk.used.load(Ordering::SeqCst)
+    }
+
+    /// Limits the bytes of the disk from now on.
+    pub fn limit(&self, bytes: u64) {
+        self.disk.limit.store(bytes, Ordering::SeqCst);
+    }
+
     fn file(&self, data: Data) -> Arc<MemoryFile> {
-        Arc::new(MemoryFile { data: Mutex::new(data), power: Arc::clone(&self.power) })
+        let (data, disk) = (Mutex::new(data), Arc::clone(&self.disk));
+        Arc::new(MemoryFile { data, links: AtomicUsize::new(0), disk })
     }
 }
 
@@ -142,6 +178,14 @@ impl Change {
 
 impl Names {
     fn change(&mut self, change: Change) {
+        match &change {
+            Change::Created { file, .. } => file.link(),
+            Change::Renamed { to, file } => {
+                let replaced = self.now.get(to).filter(|other| !Arc::ptr_eq(other, file));
+                replaced.into_iter().for_each(|other| other.unlink());
+            }
+            Change::Removed { file, .. } => file.unlink(),
+        }
         change.apply(&mut self.now);
         self.changes.push(change);
     }
@@ -153,23 +197,23 @@ impl Names {
 
 impl Folder for MemoryFolder {
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        let _on = self.power.read();
-        Ok(lock(&self.names).find(name)?)
+        let _on = self.disk.power.read();
+        Ok(Handle::of(lock(&self.names).find(name)?))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        let _on = self.power.read();
+        let _on = self.disk.power.read();
         let mut names = lock(&self.names);
         if names.now.contains_key(name) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let file = self.file(Data::default());
         names.change(Change::Created { name: name.to_owned(), file: Arc::clone(&file) });
-        Ok(file)
+        Ok(Handle::of(file))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let _on = self.power.read();
+        let _on = self.disk.power.read();
         let mut names = lock(&self.names);
         let file = names.find(from)?;
         names.change(Change::Renamed { to: to.to_owned(), file });
@@ -177,7 +221,7 @@ impl Folder for MemoryFolder {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        let _on = self.power.read();
+        let _on = self.disk.power.read();
         let mut names = lock(&self.names);
         let file = names.find(name)?;
         names.change(Change::Removed { name: name.to_owned(), file });
@@ -188,10 +232,10 @@ impl Folder for MemoryFolder {
         let to: &dyn Any = to;
         let to: &Self = to.downcast_ref().ok_or(io::ErrorKind::Unsupported)?;
         let file = {
-            let _on = self.power.read();
+            let _on = self.disk.power.read();
             lock(&self.names).find(name)?
         };
-        let _on = to.power.read();
+        let _on = to.disk.power.read();
         let mut names = lock(&to.names);
         if names.now.contains_key(name) {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -201,12 +245,12 @@ impl Folder for MemoryFolder {
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        let _on = self.power.read();
+        let _on = self.disk.power.read();
         Ok(lock(&self.names).now.keys().cloned().collect())
     }
 
     fn sync(&self) -> io::Result<()> {
-        let _on = self.power.read();
+        let _on = self.disk.power.read();
         let mut names = lock(&self.names);
         names.synced = names.now.clone();
         names.changes.clear();
@@ -229,10 +273,49 @@ impl Drop for Unlock {
     }
 }
 
-impl File for MemoryFile {
+impl Handle {
+    fn of(file: Arc<MemoryFile>) -> Arc<Self> {
+        file.link();
+        Arc::new(Self(file))
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.unlink();
+    }
+}
+
+impl MemoryFile {
+    fn link(&self) {
+        self.links.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn unlink(&self) {
+        if self.links.fetch_sub(1, Ordering::SeqCst) == 1 {
+            let len = lock(&self.data).now.len() as u64;
+            self.disk.used.fetch_sub(len, Ordering::SeqCst);
+        }
+    }
+
+    /// Takes the space for another length, or gives it back.
+    fn take(&self, old: usize, new: usize) -> io::Result<()> {
+        let Disk { used, limit, .. } = &*self.disk;
+        let (old, new) = (old as u64, new as u64);
+        let after = used.load(Ordering::SeqCst) - old + new;
+        if new > old && after > limit.load(Ordering::SeqCst) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        used.fetch_add(new, Ordering::SeqCst);
+        used.fetch_sub(old, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+impl File for Handle {
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        let _on = self.power.read();
-        let data = lock(&self.data);
+        let _on = self.0.disk.power.read();
+        let data = lock(&self.0.data);
         let start = position(offset)?.min(data.now.len());
         let count = into.len().min(data.now.len() - start);
         into[..count].copy_from_slice(&data.now[start..start + count]);
@@ -240,25 +323,32 @@ impl File for MemoryFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        let _on = self.power.read();
-        lock(&self.data).write(bytes, position(offset)?);
+        let _on = self.0.disk.power.read();
+        let (mut data, start) = (lock(&self.0.data), position(offset)?);
+        let len = data.now.len();
+        if !bytes.is_empty() && start + bytes.len() > len {
+            self.0.take(len, start + bytes.len())?;
+        }
+        data.write(bytes, start);
         Ok(bytes.len())
     }
 
     fn len(&self) -> io::Result<u64> {
-        let _on = self.power.read();
-        Ok(lock(&self.data).now.len() as u64)
+        let _on = self.0.disk.power.read();
+        Ok(lock(&self.0.data).now.len() as u64)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        let _on = self.power.read();
-        lock(&self.data).set_len(position(len)?);
+        let _on = self.0.disk.power.read();
+        let (mut data, len) = (lock(&self.0.data), position(len)?);
+        self.0.take(data.now.len(), len)?;
+        data.set_len(len);
         Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {
-        let _on = self.power.read();
-        lock(&self.data).sync();
+        let _on = self.0.disk.power.read();
+        lock(&self.0.data).sync();
         Ok(())
     }
 }

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `memory.rs` | an in-memory folder that simulates power failures |
 //! | `faulty.rs` | a folder whose n-th call fails |
-//! | `forward.rs` | the calls that a wrapper leaves as they are |
+//! | `hooked.rs` | a wrapper whose hook says what becomes of each call |
 //! | `op.rs` | one operation |
 //! | `program.rs` | random operations, determined by a seed |
 //! | `ordered.rs` | those that only a store with keys in order has |
@@ -13,16 +13,17 @@
 //! | `random.rs` | the random numbers behind all of them |
 
 mod faulty;
-mod forward;
 mod history;
+mod hooked;
 mod memory;
 mod op;
 mod ordered;
 mod program;
 mod random;
 
-pub use faulty::{Call, Failure, Fault, FaultyFolder};
+pub use faulty::{Counter, Failure, Fault, FaultyFolder};
 pub use history::{History, State, Write};
+pub use hooked::{Call, Hook, Hooked, Verdict};
 pub use memory::MemoryFolder;
 pub use op::Op;
 pub use program::Program;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use koel_store::{
     Batch, CompactionPolicy, Durability, Error, LogStore, LsmOptions, LsmStore, StoreKind,
 };
-use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder, State};
+use testkit::storage::{Call, Failure, Fault, FaultyFolder, Hooked, MemoryFolder, State, Verdict};
 
 use super::trial::collect;
 
@@ -191,9 +191,14 @@ fn with_many_runs_a_key_is_looked_for_in_hardly_any_but_its_own() -> Outcome {
 #[test]
 fn a_write_that_waits_in_vain_is_an_error_with_the_reason() -> Outcome {
     // From some call on the disk is full, but the log fits in what it has.
-    let folder = FaultyFolder::new(MemoryFolder::new(), None);
+    let folder = Hooked::with(MemoryFolder::new(), |call: &Call| match call.verb {
+        "create" if call.name.ends_with(".table") => {
+            Verdict::Fail(std::io::ErrorKind::StorageFull.into())
+        }
+        _ => Verdict::Pass,
+    });
     let options = LsmOptions::default().memtable_bytes(2 << 10).stall_limit(Duration::ZERO);
-    let store = options.open_in(Arc::new(FullOfTables(folder)))?;
+    let store = options.open_in(Arc::new(folder))?;
     let stalled = (0..10_000).find_map(|number| store.put(&key(number), &[0; 64], NONE).err());
     let Some(Error::Stalled { reason, .. }) = &stalled else { panic!("{stalled:?}") };
     if let Some(reason) = reason {
@@ -203,43 +208,6 @@ fn a_write_that_waits_in_vain_is_an_error_with_the_reason() -> Outcome {
     let failed = store.stats().flush_failed;
     assert!(failed.as_ref().is_some_and(|reason| reason.contains(".table")), "{failed:?}");
     Ok(())
-}
-
-/// A folder in which no table can be created.
-#[derive(Debug)]
-struct FullOfTables(FaultyFolder<MemoryFolder>);
-
-impl koel_store::files::Folder for FullOfTables {
-    fn open(&self, name: &str) -> std::io::Result<Arc<dyn koel_store::files::File>> {
-        self.0.open(name)
-    }
-
-    fn create(&self, name: &str) -> std::io::Result<Arc<dyn koel_store::files::File>> {
-        if name.ends_with(".table") {
-            return Err(std::io::ErrorKind::StorageFull.into());
-        }
-        self.0.create(name)
-    }
-
-    fn rename(&self, from: &str, to: &str) -> std::io::Result<()> {
-        self.0.rename(from, to)
-    }
-
-    fn remove(&self, name: &str) -> std::io::Result<()> {
-        self.0.remove(name)
-    }
-
-    fn list(&self) -> std::io::Result<Vec<String>> {
-        self.0.list()
-    }
-
-    fn sync(&self) -> std::io::Result<()> {
-        self.0.sync()
-    }
-
-    fn lock(&self) -> std::io::Result<Box<dyn Send + Sync>> {
-        self.0.lock()
-    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use koel_store::{Batch, CompactionPolicy, Durability, Error, LsmOptions, LsmStor
 use testkit::storage::{MemoryFolder, State};
 
 use super::trial::collect;
-use crate::gated::{GatedFolder, wait_until};
+use crate::gated::{gated, wait_until};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -49,23 +49,23 @@ fn store_of_runs() -> Result<MemoryFolder, Error> {
 
 #[test]
 fn puts_and_reads_go_on_while_a_guide_is_built() -> Outcome {
-    let folder = GatedFolder::new(store_of_runs()?);
+    let folder = gated(store_of_runs()?);
     let store = options().open_in(Arc::new(folder.clone()))?;
     let old: Vec<u64> = store.stats().runs.iter().map(|run| run.number).collect();
     let me = thread::current().id();
-    folder.hold(move |verb, name| {
+    folder.hook().hold(move |verb, name| {
         let is_old = old.iter().any(|number| name == format!("{number:016x}.table"));
         verb == "read" && is_old && thread::current().id() != me
     });
     for number in 0..300 {
         assert!(!store.contains(format!("{number:06}x").as_bytes())?);
     }
-    folder.wait_for_held();
+    folder.hook().wait_for_held();
     fill(&store, 1000..1000 + MANY)?;
     assert!(store.contains(&key(1000))? && store.contains(&key(7))? && !store.contains(b"5")?);
     let stats = store.stats();
     assert!(!stats.has_guide && stats.unguided_runs == stats.runs.len() as u64, "{stats:?}");
-    folder.release();
+    folder.hook().release();
     wait_until("the guide knows all runs", || {
         let stats = store.stats();
         stats.has_guide && stats.unguided_runs == 0 && stats.sealed_memtables == 0
@@ -79,7 +79,7 @@ fn puts_and_reads_go_on_while_a_guide_is_built() -> Outcome {
 
 #[test]
 fn puts_and_reads_go_on_while_a_guide_that_is_full_is_built_anew() -> Outcome {
-    let folder = GatedFolder::new(store_of_runs()?);
+    let folder = gated(store_of_runs()?);
     let store = options().guide(5, 1).open_in(Arc::new(folder.clone()))?;
     // Absent keys, until there is a guide.
     wait_until("there is a guide", || {
@@ -87,17 +87,17 @@ fn puts_and_reads_go_on_while_a_guide_that_is_full_is_built_anew() -> Outcome {
     });
     let old: Vec<u64> = store.stats().runs.iter().map(|run| run.number).collect();
     let me = thread::current().id();
-    folder.hold(move |verb, name| {
+    folder.hook().hold(move |verb, name| {
         let is_old = old.iter().any(|number| name == format!("{number:016x}.table"));
         verb == "read" && is_old && thread::current().id() != me
     });
     fill(&store, 1000..1000 + MANY)?;
-    folder.wait_for_held();
+    folder.hook().wait_for_held();
     fill(&store, 2000..2000 + MANY / 3)?;
     let stats = store.stats();
     assert!(stats.has_guide && stats.unguided_runs > 0, "{stats:?}");
     assert!(store.contains(&key(1000))? && store.contains(&key(7))? && !store.contains(b"5")?);
-    folder.release();
+    folder.hook().release();
     wait_until("the guide knows all runs", || store.stats().unguided_runs == 0);
     assert!(store.verify(|_, _| ())?.damages.is_empty());
     Ok(())
@@ -109,14 +109,14 @@ fn nothing_waits_for_a_copy_on_another_disk() -> Outcome {
     fill(&store, 500..510)?;
     let before: State = collect(store.iter()?)?;
     let other = MemoryFolder::new();
-    let disk = GatedFolder::new(other.clone());
-    disk.hold(|verb, name| verb == "write" && !name.is_empty());
+    let disk = gated(other.clone());
+    disk.hook().hold(|verb, name| verb == "write" && !name.is_empty());
     thread::scope(|scope| {
         let copy = scope.spawn(|| store.checkpoint_in(&disk));
-        disk.wait_for_held();
+        disk.hook().wait_for_held();
         let written = fill(&store, 1000..1000 + MANY).and_then(|()| store.compact());
         let runs = store.stats().runs.len();
-        disk.release();
+        disk.hook().release();
         written?;
         assert_eq!(runs, 1, "merged while the copy was made");
         copy.join().expect("no panic")
@@ -213,9 +213,9 @@ fn every_ratio_takes_more_memtables_than_a_level_has_runs() -> Outcome {
 #[test]
 fn the_write_that_fills_a_memtable_finds_the_next_file_of_the_log() -> Outcome {
     let (inner, made) = (MemoryFolder::new(), Arc::new(AtomicU64::new(0)));
-    let folder = GatedFolder::new(inner.clone());
+    let folder = gated(inner.clone());
     let (me, counted) = (thread::current().id(), made.clone());
-    folder.hold(move |verb, name| {
+    folder.hook().hold(move |verb, name| {
         let is_mine = name.ends_with(".log") && thread::current().id() == me;
         counted.fetch_add(u64::from(verb == "create" && is_mine), Ordering::Relaxed);
         false

@@ -3,7 +3,7 @@
 
 use koel_store::{LsmOptions, LsmStore};
 
-use crate::damage::{Damaged, Harm, cuts, damage, flips, misplaced, pieces, probe};
+use crate::damage::{Damaged, Harm, damage, every_harm, probe};
 use crate::trial::{count, first_seed};
 
 impl Damaged for LsmStore {
@@ -11,23 +11,9 @@ impl Damaged for LsmStore {
 }
 
 #[test]
-fn a_flipped_bit_is_reported_or_harmless() {
-    flips::<LsmStore>(count(1_000, 10_000));
-}
-
-#[test]
-fn a_cut_file_is_reported_or_harmless() {
-    cuts::<LsmStore>(count(500, 2_000));
-}
-
-#[test]
-fn a_missing_or_misplaced_file_is_reported_or_harmless() {
-    misplaced::<LsmStore>(count(300, 2_000));
-}
-
-#[test]
-fn a_piece_of_zeros_or_of_another_offset_is_reported_or_harmless() {
-    pieces::<LsmStore>(count(300, 2_000));
+fn every_harm_is_reported_or_harmless() {
+    let counts = [(1_000, 10_000), (500, 2_000), (300, 2_000), (300, 2_000)];
+    every_harm::<LsmStore>(counts.map(|(slice, full)| count(slice, full)));
 }
 
 /// The same store at two moments: a file of the earlier one, or two that are not MANIFEST, and the
