@@ -4,7 +4,7 @@
 //! test. For fuzzing, [`Case::decode`] turns any bytes into a case, and similar bytes into similar
 //! cases.
 
-use koel::{Builder, CuckooFilter, Merge, Prefer};
+use koel::{Builder, CuckooFilter, Key, KeyData, KeyHash, Merge, Prefer};
 
 use crate::keys;
 use crate::{addressing::Addressing, image};
@@ -24,6 +24,22 @@ pub enum Universe {
     Uniform,
     /// Hashes that collide: in one bucket pair, in one home bucket, or in one entry.
     Crowded,
+}
+
+/// A key as a filter gets it: an integer, or a ready hash.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CaseKey {
+    Integer(u64),
+    Hash(KeyHash),
+}
+
+impl Key for CaseKey {
+    fn with<R>(&self, read: impl FnOnce(KeyData<'_>) -> R) -> R {
+        match self {
+            Self::Integer(number) => number.with(read),
+            Self::Hash(hash) => hash.with(read),
+        }
+    }
 }
 
 /// How to build the filter.

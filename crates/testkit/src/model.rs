@@ -13,15 +13,15 @@
 //! * After all keys are removed, the bytes are those of the empty filter.
 //! * Bytes read back give an equal filter, and a view of them gives equal answers.
 
-mod check;
-
 use std::collections::BTreeMap;
 
-use koel::{CuckooFilter, FilterView, FullError, Merge, MergeError};
+use koel::{CuckooFilter, FilterView, FullError, ImageError, Merge, MergeError, Store};
 
 use crate::addressing::{Addressing, Entry};
-use crate::cases::{Case, KEYS, KeyNumber, Op, Setup, Universe};
-use crate::keys::{all_at, at};
+use crate::audit::audit;
+use crate::cases::{Case, CaseKey, KEYS, KeyNumber, Op, Setup, Universe};
+use crate::image;
+use crate::keys::at;
 
 /// The copies of each key, under the entry they share.
 type Multiset = BTreeMap<Entry, BTreeMap<KeyNumber, u64>>;
@@ -116,16 +116,22 @@ impl Model {
         assert_eq!(self.filter.to_bytes(), self.empty, "all removed is not empty");
     }
 
+    /// A key as the filter gets it.
+    fn key(&self, key: KeyNumber) -> CaseKey {
+        match self.setup.universe {
+            Universe::Integers => CaseKey::Integer(key.into()),
+            _ => CaseKey::Hash(at(self.keys[usize::from(key)].0)),
+        }
+    }
+
+    fn keys_of(&self, keys: &[KeyNumber]) -> Vec<CaseKey> {
+        keys.iter().map(|&key| self.key(key)).collect()
+    }
+
     /// Inserts by single calls until one is refused. A batch must have an equal result.
     fn insert_each(&mut self, keys: &[KeyNumber]) {
         let mut at_once = self.filter.clone();
-        let many = match self.setup.universe {
-            Universe::Integers => {
-                let numbers: Vec<u64> = keys.iter().map(|&key| u64::from(key)).collect();
-                at_once.insert_many(&numbers)
-            }
-            _ => at_once.insert_many(&all_at(&self.hashes_of(keys))),
-        };
+        let many = at_once.insert_many(&self.keys_of(keys));
         let one_by_one = keys.iter().try_for_each(|&key| self.insert(key));
         assert_eq!(many, one_by_one);
         assert!(at_once == self.filter, "inserting many is not inserting each");
@@ -136,29 +142,16 @@ impl Model {
         let present: Vec<KeyNumber> =
             keys.iter().copied().filter(|&key| self.copies(key) > 0).collect();
         let (mut at_once, mut removed) = (self.filter.clone(), vec![false; present.len()]);
-        match self.setup.universe {
-            Universe::Integers => {
-                let numbers: Vec<u64> = present.iter().map(|&key| u64::from(key)).collect();
-                at_once.remove_many(&numbers, &mut removed);
-            }
-            _ => at_once.remove_many(&all_at(&self.hashes_of(&present)), &mut removed),
-        }
+        at_once.remove_many(&self.keys_of(&present), &mut removed);
         present.iter().for_each(|&key| self.remove(key));
         assert!(removed.iter().all(|&removed| removed), "a present key was not removed");
         assert!(at_once == self.filter, "removing many is not removing each");
     }
 
-    fn hashes_of(&self, keys: &[KeyNumber]) -> Vec<u64> {
-        keys.iter().map(|&key| self.keys[usize::from(key)].0).collect()
-    }
-
     fn insert(&mut self, key: KeyNumber) -> Result<(), FullError> {
         let before = self.filter.to_bytes();
-        let (hash, entry) = self.keys[usize::from(key)];
-        let inserted = match self.setup.universe {
-            Universe::Integers => self.filter.insert(&u64::from(key)),
-            _ => self.filter.insert(&at(hash)),
-        };
+        let entry = self.keys[usize::from(key)].1;
+        let inserted = self.filter.insert(&self.key(key));
         match inserted {
             Ok(()) => self.hold(key),
             Err(full) => {
@@ -177,12 +170,7 @@ impl Model {
 
     fn insert_unique(&mut self, key: KeyNumber) {
         let before = self.filter.to_bytes();
-        let (hash, _) = self.keys[usize::from(key)];
-        let inserted = match self.setup.universe {
-            Universe::Integers => self.filter.insert_unique(&u64::from(key)),
-            _ => self.filter.insert_unique(&at(hash)),
-        };
-        match inserted {
+        match self.filter.insert_unique(&self.key(key)) {
             Ok(new) => {
                 assert_eq!(new, self.count(key) == 0, "insert_unique of key {key}");
                 if new {
@@ -204,16 +192,12 @@ impl Model {
     /// Removes a copy if the key has one. Does nothing if only another key of its entry has one:
     /// the documentation forbids that removal.
     fn remove(&mut self, key: KeyNumber) {
-        let (hash, _) = self.keys[usize::from(key)];
         let copies = self.copies(key);
         if copies == 0 && self.count(key) > 0 {
             return;
         }
         let before = (copies == 0).then(|| self.filter.to_bytes());
-        let removed = match self.setup.universe {
-            Universe::Integers => self.filter.remove(&u64::from(key)),
-            _ => self.filter.remove(&at(hash)),
-        };
+        let removed = self.filter.remove(&self.key(key));
         assert_eq!(removed, copies > 0, "removing key {key}, which has {copies} copies");
         match before {
             Some(before) => self.check_unchanged(&before),
@@ -373,6 +357,106 @@ impl Model {
         }
         if keys.is_empty() {
             self.held.remove(&entry);
+        }
+    }
+
+    // ---- every answer, every size, every reason for a refusal
+
+    /// Compares every answer of the filter with the model's, and verifies its bytes.
+    ///
+    /// # Panics
+    /// If they differ.
+    pub fn check(&self) {
+        self.compare(&self.filter);
+        assert_eq!(image::stash(&self.filter.to_bytes()), self.stash, "stash");
+        assert_eq!(self.filter.verify(), Ok(()));
+        assert_eq!(audit(&self.filter.to_bytes()), Ok(()));
+        self.check_sizes();
+    }
+
+    fn check_view(&self) {
+        let bytes = self.filter.to_bytes();
+        let view = FilterView::open(&bytes).expect("its own bytes open");
+        self.compare(&view);
+        assert_eq!(view.verify(), Ok::<(), ImageError>(()));
+        assert_eq!(view.to_bytes(), bytes);
+        assert_eq!(format!("{view:?}"), format!("{:?}", self.filter));
+    }
+
+    /// Compares the answers of this filter, or of a view of it.
+    fn compare(&self, asked: &CuckooFilter<impl Store>) {
+        let hashes: Vec<_> = self.keys.iter().map(|&(hash, _)| at(hash)).collect();
+        let (mut found, mut counts) = (vec![false; hashes.len()], vec![0; hashes.len()]);
+        asked.contains_many(&hashes, &mut found);
+        asked.count_many(&hashes, &mut counts);
+        for (number, hash) in (0..=KeyNumber::MAX).zip(&hashes) {
+            let (key, total) = (usize::from(number), self.count(number));
+            assert_eq!(asked.contains(hash), total > 0, "contains, key {key}");
+            assert_eq!(asked.count(hash), total, "count, key {key}");
+            assert_eq!((found[key], counts[key]), (total > 0, total), "many, key {key}");
+        }
+        let len: u64 = self.held.values().flat_map(BTreeMap::values).sum();
+        assert_eq!(asked.len(), len, "length");
+        let in_use: u64 = (0..).zip(asked.occupancy()).map(|(held, buckets)| held * buckets).sum();
+        assert_eq!(in_use, self.filter.slots_in_use(), "occupancy");
+        assert_eq!(asked.occupancy().iter().sum::<u64>(), self.filter.buckets());
+    }
+
+    /// One key, also as the key itself if the case has integer keys.
+    fn check_key(&self, key: KeyNumber) {
+        let total = self.count(key);
+        for asked in [CaseKey::Hash(at(self.keys[usize::from(key)].0)), self.key(key)] {
+            assert_eq!(self.filter.contains(&asked), total > 0, "contains, key {key}");
+            assert_eq!(self.filter.count(&asked), total, "count, key {key}");
+        }
+    }
+
+    /// Slots and counters: each entry in one slot or two, with a counter only where there are
+    /// copies to count.
+    fn check_sizes(&self) {
+        let table = self.table();
+        let totals = || table.values().map(|keys| keys.values().sum::<u64>());
+        let at_most: u64 = totals().map(|total| total.min(2)).sum();
+        let slots = self.filter.slots_in_use();
+        assert!(table.len() as u64 <= slots && slots <= at_most, "{slots} slots");
+
+        let counters = self.filter.distinct_counters();
+        let counted = |copies| totals().filter(|&total| total > copies).count() as u64;
+        assert!(counted(2) <= counters && counters <= counted(1), "{counters} counters");
+        assert!(counters <= self.filter.counter_limit());
+        assert_eq!(self.filter.stashed_keys(), self.stash.len() as u64);
+
+        let distinct = table.len() as f64;
+        let rate = distinct / self.addressing.possible_entries();
+        assert!((self.filter.false_positive_rate() - rate).abs() <= 1e-9 * rate);
+        assert!(self.filter.distinct_estimate() >= distinct && self.filter.load_factor() <= 1.0);
+        assert_eq!(self.filter.is_empty(), self.held.is_empty());
+        assert_eq!(self.filter.size_in_bytes(), self.filter.to_bytes().len());
+    }
+
+    fn check_unchanged(&self, before: &[u8]) {
+        assert!(self.filter.to_bytes() == before, "a refusal changed the filter");
+    }
+
+    /// Whether there is no room in the stash either, for an insert that found no slot.
+    fn check_stash_is_full(&self, full: FullError) {
+        let beside = self.filter.distinct_counters() + self.filter.stashed_keys();
+        let keys = (self.table().len() + self.stash.len()) as u64;
+        let is_full = keys >= self.filter.capacity() || beside >= self.filter.counter_limit();
+        assert!(is_full || !matches!(full, FullError::Slots { .. }), "{full}");
+    }
+
+    /// Whether the reason is true, for an insert after which there would be `distinct` entries.
+    fn check_refusal(&self, full: FullError, distinct: u64) {
+        let promised = self.setup.promises_capacity() && distinct <= self.filter.capacity();
+        assert!(!promised, "{full}, with {distinct} entries");
+        match full {
+            FullError::Slots { in_use, capacity } => {
+                assert_eq!(capacity, self.filter.capacity());
+                assert!(in_use <= self.filter.slots());
+            }
+            FullError::Counters { limit } => assert_eq!(limit, self.filter.counter_limit()),
+            other => panic!("{other}, with few copies of anything"),
         }
     }
 }
