@@ -7,45 +7,38 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use testkit::source::lines::{Counts, count};
-use testkit::workspace::{by_crate, root, sources};
-
-const HEADING: &str = "\
-| | files | code lines | longest file | longest comment line | `inline(always)` | `unsafe` blocks | `pub` functions |";
-const RULE: &str = "|---|--:|--:|--:|--:|--:|--:|--:|";
+use testkit::workspace::{root, sources};
 
 fn main() {
     let root = std::env::args().nth(1).map_or_else(root, PathBuf::from);
-    let crates = by_crate(sources(&root, |path| path.ends_with(".rs")));
-    println!("{HEADING}\n{RULE}");
-    for (name, files) in &crates {
-        println!("{}", row(name, total(files.iter())));
-    }
-    println!("\n{HEADING}\n{RULE}");
-    let koel = crates.get("koel").into_iter().flatten();
-    let mut folders: BTreeMap<&str, Vec<(&String, &String)>> = BTreeMap::new();
-    for (path, text) in koel {
+    let (mut crates, mut folders) = (BTreeMap::new(), BTreeMap::new());
+    for (path, text) in sources(&root, |path| path.ends_with(".rs")) {
+        let counts = count(&path, &text);
+        let name = path.trim_start_matches("crates/").split('/').next().unwrap_or_default();
+        *crates.entry(name.to_owned()).or_insert_with(Counts::default) += counts;
         if let Some(inside) = path.strip_prefix("crates/koel/src/") {
             let folder = inside.rsplit_once('/').map_or("", |(folder, _)| folder);
-            folders.entry(folder).or_default().push((path, text));
+            for name in [format!("`src/{folder}`"), "`src`, all".to_owned()] {
+                *folders.entry(name).or_insert_with(Counts::default) += counts;
+            }
         }
     }
-    for (folder, files) in &folders {
-        println!("{}", row(&format!("`src/{folder}`"), total(files.iter().copied())));
+    print(&crates);
+    print(&folders);
+}
+
+fn print(table: &BTreeMap<String, Counts>) {
+    println!(
+        "| | files | code lines | longest file | longest comment line | `inline(always)` | \
+         `unsafe` blocks | `pub` functions |\n|---|--:|--:|--:|--:|--:|--:|--:|"
+    );
+    for (name, counts) in table {
+        let Counts { files, code, longest_file, longest_comment, .. } = counts;
+        let Counts { inline_always, unsafe_blocks, public_functions, .. } = counts;
+        println!(
+            "| {name} | {files} | {code} | {longest_file} | {longest_comment} | {inline_always} | \
+             {unsafe_blocks} | {public_functions} |"
+        );
     }
-    let all = folders.into_values().flatten();
-    println!("{}", row("`crates/koel/src`", total(all)));
-}
-
-fn total<'a>(files: impl Iterator<Item = (&'a String, &'a String)>) -> Counts {
-    let mut total = Counts::default();
-    files.for_each(|(path, text)| total += count(path, text));
-    total
-}
-
-fn row(name: &str, counts: Counts) -> String {
-    let Counts { files, code, longest_file, longest_comment, .. } = counts;
-    format!(
-        "| {name} | {files} | {code} | {longest_file} | {longest_comment} | {} | {} | {} |",
-        counts.inline_always, counts.unsafe_blocks, counts.public_functions
-    )
+    println!();
 }

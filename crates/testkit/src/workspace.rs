@@ -41,15 +41,3 @@ pub fn sources(root: &Path, wanted: impl Fn(&str) -> bool) -> BTreeMap<String, S
     }
     found
 }
-
-/// The files of each crate, by its name.
-#[must_use]
-pub fn by_crate(files: BTreeMap<String, String>) -> BTreeMap<String, BTreeMap<String, String>> {
-    let mut crates: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
-    for (path, text) in files {
-        if let Some(name) = path.trim_start_matches("crates/").split('/').next() {
-            crates.entry(name.to_owned()).or_default().insert(path, text);
-        }
-    }
-    crates
-}

@@ -1,4 +1,4 @@
-//! Reads Rust and Cargo manifests, for tests of imports, words and lines.
+//! Reads Rust, for tests of imports, words and lines.
 //!
 //! `proc_macro2` divides a file into tokens, which know their places and have no comments. Macros
 //! are not expanded: what they are called with is read as tokens. [`lines`] counts.
@@ -122,35 +122,6 @@ pub fn is_test(path: &str) -> bool {
     path.contains("/tests/") || path.ends_with("/tests.rs")
 }
 
-/// Section and crate of every dependency in a manifest.
-#[must_use]
-pub fn dependencies(manifest: &str) -> Vec<(String, String)> {
-    let kind_of = |header: &str| {
-        let kinds = ["dev-dependencies", "build-dependencies", "dependencies"];
-        kinds.into_iter().find(|kind| header.split(['.', '[', ']']).any(|part| part == *kind))
-    };
-    let (mut section, mut found) = (None, Vec::new());
-    for line in manifest.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
-        if line.starts_with('[') {
-            section = kind_of(line);
-            // `[dependencies.name]`, whose lines are no dependencies, except that one may rename
-            // it.
-            let name = line.trim_matches(['[', ']']).rsplit('.').next().unwrap_or(line);
-            if let Some(kind) = section.take_if(|kind| *kind != name) {
-                found.push((kind, name.to_owned()));
-            }
-        } else if let Some((_, package)) = line.split_once("package = \"") {
-            let kind = section.unwrap_or("dependencies");
-            found.push((kind, package.split('"').next().unwrap_or(package).to_owned()));
-        } else if let Some(kind) = section
-            && let Some((name, _)) = line.split_once(['.', ' ', '='])
-        {
-            found.push((kind, name.trim_matches('"').to_owned()));
-        }
-    }
-    found.into_iter().map(|(kind, name)| (kind.to_owned(), name)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,23 +157,5 @@ mod tests {
         ] {
             assert_eq!(words(&shipped(text)), ["a", "c"], "{text}");
         }
-    }
-
-    #[test]
-    fn dependencies_are_found_in_every_form() {
-        let manifest = "[package]\nname = \"x\"\n[dependencies]\na = \"1\"\nb.workspace = true\n# c = 1\n\
-            d = { path = \"..\", package = \"real\" }\n[dev-dependencies]\n\"e\" = \"1\"\n\
-            [dependencies.f]\nversion = \"1\"\npackage = \"renamed\"\n[target.'cfg(unix)'.dependencies]\ng = \"1\"\n[features]\nh = []\n";
-        let found = dependencies(manifest);
-        let expected = [
-            ("dependencies", "a"),
-            ("dependencies", "b"),
-            ("dependencies", "real"),
-            ("dev-dependencies", "e"),
-            ("dependencies", "f"),
-            ("dependencies", "renamed"),
-            ("dependencies", "g"),
-        ];
-        assert_eq!(found, expected.map(|(kind, name)| (kind.to_owned(), name.to_owned())));
     }
 }

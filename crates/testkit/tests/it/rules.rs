@@ -1,9 +1,11 @@
-//! Rules that no compiler checks: which crate or layer imports which, and how source files look.
+//! Rules that no compiler checks: which crate or layer imports which, how source files look, the
+//! width of comments and the length of pages.
 //!
 //! Each rule is a function from the text of a file to complaints. The workspace must have none, and
 //! small texts that break the rule must have one, because a rule that cannot fail protects nothing.
 
-use testkit::source::{Token, count, dependencies, has_word, is_test, shipped, tokens_of};
+use testkit::source::lines::{self, comment_lines};
+use testkit::source::{Token, count, has_word, is_test, shipped, tokens_of};
 use testkit::workspace;
 
 /// The crates, and the others that each may import. Tests may also import `testkit`.
@@ -81,6 +83,15 @@ const LAYERS: [(&str, Layers); 2] = [
     ),
 ];
 
+const MAX_COMMENT_COLUMNS: usize = 100;
+
+/// A page of a decision is at most one screen and a half long.
+const MAX_PAGE_LINES: usize = 80;
+const MAX_PAGE_COLUMNS: usize = 200;
+
+/// The front page of the library's documentation.
+const FRONT_PAGE: &str = "crates/koel/README.md";
+
 /// A file: its path from the root of the repository, with slashes, and its text.
 struct Source {
     path: String,
@@ -111,18 +122,25 @@ fn imports_outside_the_table(manifest: &Source) -> Vec<String> {
             manifest.path
         )];
     };
-    let ours = |name: &String| CRATES.iter().any(|(known, _)| known == name);
-    let mut complaints = Vec::new();
-    for (section, name) in dependencies(&manifest.text).into_iter().filter(|(_, name)| ours(name)) {
-        let for_tests = section == "dev-dependencies" && name == "testkit";
-        if !allowed.contains(&name.as_str()) && !for_tests {
-            complaints.push(format!(
-                "{}: `{folder}` may not import `{name}` in [{section}]; move the code to a crate \
-                 that may, or change CRATES and ARCHITECTURE.md",
-                manifest.path
-            ));
+    let is_of_a_name = |char: char| char.is_alphanumeric() || "-_".contains(char);
+    let (mut section, mut complaints) = ("", Vec::new());
+    for line in manifest.text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+        section = if line.starts_with('[') { line } else { section };
+        // A dependency may have a section of its own, or another name in this crate.
+        let words =
+            line.split(|char| !is_of_a_name(char)).filter(|_| section.contains("dependencies"));
+        for name in words.filter(|word| CRATES.iter().any(|(known, _)| known == word)) {
+            let for_tests = section.contains("dev-dependencies") && name == "testkit";
+            if !allowed.contains(&name) && !for_tests {
+                complaints.push(format!(
+                    "{}: `{folder}` may not import `{name}` in {section}; move the code to a crate \
+                     that may, or change CRATES and ARCHITECTURE.md",
+                    manifest.path
+                ));
+            }
         }
     }
+    complaints.dedup();
     complaints
 }
 
@@ -157,14 +175,52 @@ fn import_of_a_higher_layer(source: &Source) -> Vec<String> {
         return Vec::new();
     };
     let own = inside.split(['/', '.']).next();
-    let is_own = |layer: &&[&str]| layer.iter().any(|name| own == Some(name));
-    let below = layers.iter().position(|layer| is_own(&layer)).unwrap_or(0);
+    let is_own = |layer: &[&str]| layer.iter().any(|name| own == Some(name));
+    let below = layers.iter().position(|layer| is_own(layer)).unwrap_or(0);
     let code = source.shipped();
     let mut above = layers[..below].iter().copied().flatten();
     let found = above.find(|name| count(&code, &["crate", ":", ":", name]) > 0);
     let name = found.copied().unwrap_or_default();
     let what = format!("`{name}` is in a higher layer: pass it as an argument, or move it down");
     complain(found.is_some(), source, &what)
+}
+
+fn wide_comment(source: &Source) -> Vec<String> {
+    let lines = if is_rust(&source.path) {
+        comment_lines(&source.text)
+    } else {
+        let comments = (1..).zip(source.text.lines().map(str::trim));
+        let comments = comments.filter(|(_, line)| line.starts_with('#'));
+        comments.map(|(at, line)| (at, line.chars().count())).collect()
+    };
+    let wide = lines.into_iter().find(|(_, columns)| *columns > MAX_COMMENT_COLUMNS);
+    let (at, columns) = wide.unwrap_or_default();
+    let what = format!("line {at} has {columns} columns; with a comment {MAX_COMMENT_COLUMNS}");
+    complain(wide.is_some(), source, &what)
+}
+
+fn long_page(source: &Source) -> Vec<String> {
+    let lines = source.text.lines().count();
+    let columns = source.text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    let found = lines > MAX_PAGE_LINES || columns > MAX_PAGE_COLUMNS;
+    let most = format!("{MAX_PAGE_LINES} and {MAX_PAGE_COLUMNS} at most");
+    complain(found, source, &format!("{lines} lines of up to {columns} columns; {most}"))
+}
+
+/// A verb or an option of the command in the code or a message of a library.
+fn command_advice(source: &Source) -> Vec<String> {
+    let tokens = source.shipped();
+    let is_said = |advice: &&str| tokens.iter().any(|token| token.text.contains(*advice));
+    let found = ["`koel ", " --"].iter().any(is_said);
+    complain(found, source, "advice of the command: the library has other users")
+}
+
+/// The numbers of `unsafe` blocks and of files with one, as the front page states them.
+fn stated_unsafe(page: &str) -> Option<[usize; 2]> {
+    let (_, after) = page.split_once("`unsafe` is ")?;
+    let (blocks, after) = after.split_once(" blocks in ")?;
+    let (files, _) = after.split_once(" files")?;
+    Some([blocks.parse().ok()?, files.parse().ok()?])
 }
 
 /// A package contains only files of its folder.
@@ -284,6 +340,29 @@ fn no_lint_is_allowed_and_unsafe_code_is_only_in_the_listed_files() {
     assert_kept(is_rust, undeclared_unsafe);
 }
 
+#[test]
+fn comments_are_narrow_and_decisions_are_short() {
+    assert_kept(|path| is_rust(path) || path.starts_with("scripts/"), wide_comment);
+    assert_kept(|path| path.starts_with("docs/decisions/"), long_page);
+}
+
+#[test]
+fn messages_of_the_libraries_do_not_name_the_command() {
+    let libraries = ["crates/koel/src/", "crates/koel-store/src/"];
+    let is_library = |path: &str| libraries.iter().any(|folder| path.starts_with(folder));
+    assert_kept(|path| is_rust(path) && is_library(path), command_advice);
+}
+
+#[test]
+fn the_front_page_states_the_true_count_of_unsafe_blocks() {
+    let files = sources(|path| is_rust(path) && path.starts_with("crates/koel/src/"));
+    let counts = files.iter().map(|file| lines::count(&file.path, &file.text).unsafe_blocks);
+    let counts: Vec<usize> = counts.filter(|&blocks| blocks > 0).collect();
+    let stated = stated_unsafe(&sources(|path| path == FRONT_PAGE)[0].text);
+    assert_eq!(stated, Some([counts.iter().sum(), counts.len()]), "blocks and files in the page");
+    assert_eq!(stated_unsafe("`unsafe` is three blocks in 2 files"), None);
+}
+
 // ---- the rules on texts that break them
 
 fn source(path: &str, text: &str) -> Source {
@@ -353,4 +432,31 @@ fn an_allowed_lint_and_unsafe_code_are_named() {
     complaint(path, "fn f() { unsafe { g() } }", undeclared_unsafe);
     complaint(UNSAFE_FILES[0], "fn f() {}", undeclared_unsafe);
     assert_silent(path, "#![forbid(unsafe_code)] // unsafe", undeclared_unsafe);
+}
+
+#[test]
+fn a_wide_comment_and_a_long_page_are_named() {
+    let wide = "x".repeat(MAX_COMMENT_COLUMNS - 2);
+    for comment in ["//", "   //", "///", "//!", "f(); //"] {
+        let complaint =
+            complaint("a.rs", &format!("fn a() {{}}\n{comment} {wide}\n"), wide_comment);
+        assert!(complaint.starts_with("a.rs: line 2 "), "{complaint}");
+    }
+    complaint("a.rs", &format!("/* a\n {wide}   */"), wide_comment);
+    complaint("scripts/a", &format!("# {wide}x"), wide_comment);
+    assert_silent("scripts/a", &format!("# {wide}\necho {wide} wide"), wide_comment);
+    let no_comment = format!("let a = \"// {wide}\";\n// {}", &wide[1..]);
+    assert_silent("a.rs", &no_comment, wide_comment);
+    complaint("a.md", &"x\n".repeat(MAX_PAGE_LINES + 1), long_page);
+    complaint("a.md", &"x".repeat(MAX_PAGE_COLUMNS + 1), long_page);
+}
+
+#[test]
+fn advice_of_the_command_is_named_in_messages_and_not_in_comments() {
+    for text in ["const A: &str = \"build one with `koel build`\";", "f(\"use --grow\")"] {
+        complaint("a.rs", text, command_advice);
+    }
+    let fine =
+        "/// `koel build --grow`\nf(\"a koel filter\");\n#[cfg(test)]\nmod t { f(\"a --b\") }";
+    assert_silent("a.rs", fine, command_advice);
 }

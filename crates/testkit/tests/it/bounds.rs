@@ -2,7 +2,7 @@
 
 use testkit::workspace;
 
-const PAGE: &str = include_str!("../../../docs/SECURITY.md");
+const PAGE: &str = include_str!("../../../../docs/SECURITY.md");
 
 #[test]
 fn every_test_that_the_page_of_bounds_names_exists() {

@@ -1,0 +1,7 @@
+//! What no compiler checks: rules of the sources, links of the pages, messages of the compiler.
+
+mod bounds;
+mod lints;
+mod messages;
+mod pages;
+mod rules;
