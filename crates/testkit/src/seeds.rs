@@ -63,10 +63,15 @@ pub fn expiring() -> Vec<Vec<u8>> {
             assert!(is_in || when_full == WhenFull::Fail);
         }
         seeds.extend([small, filter.to_bytes()]);
-        // Settings, then operations: a kind, a key and an argument each.
-        let operations =
-            keys::hashes(2, 60).flat_map(|hash| hash.to_le_bytes().into_iter().take(3));
-        seeds.push([0, 5, 1, u8::from(steps == 6), 7].into_iter().chain(operations).collect());
+    }
+    // Settings, the second of which chooses growth, then operations: a kind, a key and an argument
+    // each.
+    for (number, when_full) in (0..12_u8).zip([0, 1, 0, 1].into_iter().cycle()) {
+        let operations = keys::hashes(number.into(), 60);
+        let operations = operations.flat_map(|hash| hash.to_le_bytes().into_iter().take(3));
+        let shape = if number < 6 { 5 * number } else { 122 + number };
+        let settings = [number, shape, number / 2, when_full, number];
+        seeds.push(settings.into_iter().chain(operations).collect());
     }
     seeds
 }

@@ -127,7 +127,7 @@ pub(crate) fn set(bytes: &mut [u8], at: usize, number: u64) {
 }
 
 /// Returns the checksum of a body or a block.
-fn checksum(salt: u64, log: u64, at: usize, meta: u64, content: &[u8]) -> u64 {
+pub(crate) fn checksum(salt: u64, log: u64, at: usize, meta: u64, content: &[u8]) -> u64 {
     let numbers = [xxh3_64(content), meta, log, at as u64];
     let bytes: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
     xxh3_64_with_seed(&bytes, salt)
@@ -426,4 +426,22 @@ fn store_of(rounds: u8, closed: bool) -> Files {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_stores_with_all_their_values_and_sealing_does_not_change_them() {
+        let seeds = seeds();
+        assert!(seeds.len() >= 12 && seeds.iter().all(|seed| seed.len() <= 4096));
+        for seed in &seeds {
+            let files = files_of(seed);
+            let mut sealed = files.clone();
+            seal(&mut sealed);
+            assert!(sealed == files, "sealing changed a sound store");
+            assert!(arbitrary_files(files, true).is_ok());
+        }
+        let values = |files: &Files| values_in(files, salt_of(files)).len();
+        let most = seeds.iter().map(|seed| values(&files_of(seed))).max();
+        assert!(most >= Some(10), "{most:?}");
+    }
+}

@@ -5,6 +5,7 @@
 mod arguments;
 mod bytes;
 mod compat;
+mod fuzzed;
 mod hostile;
 mod model;
 mod refute;
