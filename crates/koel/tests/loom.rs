@@ -17,8 +17,9 @@ use testkit::image::{self, HEADER_BYTES};
 use testkit::keys;
 use testkit::keys::at;
 
-/// The offset of the capacity in the header (docs/FORMAT.md).
-const CAPACITY: usize = 64;
+#[path = "it/support.rs"]
+#[expect(dead_code, reason = "the other tests use it all")]
+mod support;
 
 /// An empty filter of this many buckets, with plain slots of 16 bits, four to a word of 64.
 fn empty(buckets: u32) -> CuckooFilter {
@@ -276,10 +277,7 @@ fn a_copy_counted_while_another_is_removed_keeps_its_slot() {
 
 /// The filter with its capacity set to 1.
 fn crowded(image: &[u8]) -> CuckooFilter {
-    let mut image = image.to_vec();
-    image::set(&mut image, CAPACITY, 1);
-    image::reseal(&mut image);
-    CuckooFilter::from_bytes(&image).unwrap()
+    CuckooFilter::from_bytes(&support::forged(image, &[("capacity", 1)])).unwrap()
 }
 
 #[test]

@@ -36,6 +36,8 @@ fn a_bulk_build_answers_like_single_inserts() {
     for builder in builders() {
         let bulk = builder.build_from(&keys).unwrap();
         assert!(bulk.segments() > 1);
+        let hashes: Vec<_> = keys.iter().map(|key| bulk.hasher().hash(key)).collect();
+        assert!(builder.build_from(&hashes).unwrap() == bulk);
         assert_alike(&bulk, &in_turn(&builder, &keys), &keys);
     }
 }
@@ -63,17 +65,6 @@ fn keys_that_share_an_entry_take_slots_before_counters() {
     assert!(bulk.segments() > 1 && turns.distinct_counters() > 200);
     let difference = bulk.distinct_counters().abs_diff(turns.distinct_counters());
     assert!(difference < turns.distinct_counters() / 50, "{difference}");
-}
-
-#[test]
-fn a_bulk_build_accepts_hashes() {
-    let keys: Vec<_> = hashes(3, KEYS).collect();
-    for builder in builders() {
-        let hasher = builder.build().unwrap().hasher();
-        let hashed: Vec<_> = keys.iter().map(|key| hasher.hash(key)).collect();
-        let from_hashes = builder.build_from(&hashed).unwrap();
-        assert!(from_hashes == builder.build_from(&keys).unwrap());
-    }
 }
 
 #[test]

@@ -1,15 +1,12 @@
 //! One filter shared by many threads: no false negatives while entries move, exact counts of
 //! copies, and the answers of a plain filter.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use koel::{Builder, ConcurrentFilter, ConvertError, CuckooFilter, FullError, Merge, Prefer};
-use proptest::prelude::*;
-use testkit::addressing::{Addressing, Entry};
+use testkit::addressing::Addressing;
 use testkit::audit::audit;
-use testkit::cases::{Case, Op, Setup};
 use testkit::keys::{self, all_at, at};
 use testkit::threads::SetOnDrop;
 
@@ -31,7 +28,7 @@ fn filters(capacity: u64) -> impl Iterator<Item = ConcurrentFilter> {
 }
 
 /// Checks the filter's invariants, those of the format, and that all sizes add up.
-fn assert_sound(filter: &ConcurrentFilter) -> CuckooFilter {
+pub(crate) fn assert_sound(filter: &ConcurrentFilter) -> CuckooFilter {
     let snapshot = filter.snapshot().unwrap();
     assert_eq!(snapshot.verify(), Ok(()));
     assert_eq!(audit(&snapshot.to_bytes()), Ok(()));
@@ -41,172 +38,9 @@ fn assert_sound(filter: &ConcurrentFilter) -> CuckooFilter {
 }
 
 mod alone {
-    //! On one thread, a concurrent filter behaves like a plain filter.
+    //! On one thread. `multiset.rs` and `alike.rs` have what it shares with other types.
 
     use super::*;
-
-    /// The number of copies by entry: keys that share an entry are indistinguishable.
-    struct Multiset {
-        filter: ConcurrentFilter,
-        hashes: Vec<u64>,
-        addressing: Addressing,
-        held: BTreeMap<Entry, u64>,
-        copies: Vec<u64>,
-        promises: bool,
-    }
-
-    impl Multiset {
-        fn new(setup: &Setup) -> Option<Self> {
-            let filter = setup.build();
-            let (hashes, addressing) = (setup.hashes(&filter), Addressing::of(&filter.to_bytes()));
-            let promises = setup.promises_capacity();
-            let filter = ConcurrentFilter::try_from(filter).ok()?;
-            let copies = vec![0; hashes.len()];
-            Some(Self { filter, hashes, addressing, held: BTreeMap::new(), copies, promises })
-        }
-
-        fn held(&self, key: u8) -> u64 {
-            let entry = self.addressing.entry(self.hashes[usize::from(key)]);
-            self.held.get(&entry).copied().unwrap_or(0)
-        }
-
-        fn hold(&mut self, key: u8) {
-            let key = usize::from(key);
-            *self.held.entry(self.addressing.entry(self.hashes[key])).or_default() += 1;
-            self.copies[key] += 1;
-        }
-
-        fn insert(&mut self, key: u8) -> Result<(), FullError> {
-            let inserted = self.filter.insert(&at(self.hashes[usize::from(key)]));
-            match inserted {
-                Ok(()) => self.hold(key),
-                Err(full) => {
-                    assert_eq!(
-                        matches!(full, FullError::Slots { .. }),
-                        self.held(key) == 0,
-                        "{full}"
-                    );
-                    let distinct = self.held.values().filter(|&&copies| copies > 0).count() as u64;
-                    assert!(!self.promises || distinct >= self.filter.capacity(), "{full}");
-                }
-            }
-            inserted
-        }
-
-        fn insert_unique(&mut self, key: u8) {
-            match self.filter.insert_unique(&at(self.hashes[usize::from(key)])) {
-                Ok(added) => {
-                    assert_eq!(added, self.held(key) == 0);
-                    if added {
-                        self.hold(key);
-                    }
-                }
-                Err(full) => {
-                    assert!(matches!(full, FullError::Slots { .. }) && self.held(key) == 0)
-                }
-            }
-        }
-
-        /// Removes only keys that were inserted, or that the filter reports as absent.
-        fn remove(&mut self, key: u8) {
-            let number = usize::from(key);
-            if self.copies[number] > 0 || self.held(key) == 0 {
-                let removed = self.filter.remove(&at(self.hashes[number]));
-                assert_eq!(removed, self.held(key) > 0);
-                if removed {
-                    *self.held.entry(self.addressing.entry(self.hashes[number])).or_default() -= 1;
-                    self.copies[number] -= 1;
-                }
-            }
-        }
-
-        fn apply(&mut self, op: &Op) {
-            let run = |first: u8, count: u8| (0..count).map(move |i| first.wrapping_add(i));
-            match *op {
-                Op::Insert(key) => self.insert(key).unwrap_or(()),
-                Op::InsertTimes(key, times) => {
-                    let _stopped = (0..times).try_for_each(|_| self.insert(key)).is_err();
-                }
-                Op::InsertRun(first, count) => {
-                    let _stopped = run(first, count).try_for_each(|key| self.insert(key)).is_err();
-                }
-                Op::InsertUnique(key) => self.insert_unique(key),
-                Op::Remove(key) => self.remove(key),
-                Op::RemoveRun(first, count) => run(first, count).for_each(|key| self.remove(key)),
-                Op::Reload => {
-                    let filter = self.filter.snapshot().unwrap();
-                    self.filter = ConcurrentFilter::try_from(filter).unwrap();
-                }
-                _ => self.check(),
-            }
-        }
-
-        fn check(&self) {
-            let snapshot = assert_sound(&self.filter);
-            assert_eq!(self.filter.len(), self.held.values().sum::<u64>());
-            let (mut found, mut counts) = (vec![false; 256], vec![0; 256]);
-            self.filter.contains_many(&all_at(&self.hashes), &mut found);
-            self.filter.count_many(&all_at(&self.hashes), &mut counts);
-            for (key, &hash) in (0..=u8::MAX).zip(&self.hashes) {
-                let held = self.held(key);
-                assert_eq!(self.filter.count(&at(hash)), held);
-                assert_eq!(self.filter.contains(&at(hash)), held > 0);
-                assert_eq!((found[usize::from(key)], counts[usize::from(key)]), (held > 0, held));
-                assert_eq!(snapshot.count(&at(hash)), held);
-            }
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
-
-        #[test]
-        fn after_any_operations_it_equals_its_multiset(
-            bytes in prop::collection::vec(any::<u8>(), 6..200),
-        ) {
-            let case = Case::decode(&bytes, 60);
-            if let Some(mut multiset) = Multiset::new(&case.setup) {
-                case.ops.iter().for_each(|op| multiset.apply(op));
-                multiset.check();
-                (0..=u8::MAX).for_each(|key| {
-                    (0..multiset.copies[usize::from(key)]).for_each(|_| multiset.remove(key));
-                });
-                prop_assert!(multiset.filter.is_empty());
-                prop_assert_eq!(multiset.filter.slots_in_use(), 0);
-                prop_assert!(multiset.filter.into_filter().unwrap() == case.setup.build());
-            }
-        }
-    }
-
-    #[test]
-    fn the_capacity_fits_with_every_key_once_and_with_every_key_five_times() {
-        for capacity in [1, 7, 100, 3000, 40_000, 1_000_000] {
-            for times in if capacity < 100_000 { 1..=5 } else { 1..=1 } {
-                for filter in filters(capacity) {
-                    let all: Vec<u64> = keys::hashes(capacity, capacity).collect();
-                    for _ in 0..times {
-                        filter.insert_many(&all_at(&all)).unwrap();
-                    }
-                    assert!(all.iter().all(|&hash| filter.count(&at(hash)) >= times));
-                    assert_eq!(filter.len(), capacity * times);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn the_false_positive_rate_is_as_promised() {
-        for filter in filters(100_000) {
-            keys::hashes(1, 100_000).for_each(|hash| filter.insert(&at(hash)).unwrap());
-            let rate = assert_sound(&filter).false_positive_rate();
-            let asked = 20_000_000;
-            let wrong = keys::hashes(2, asked).filter(|&hash| filter.contains(&at(hash))).count();
-            let expected = asked as f64 * rate;
-            assert!((wrong as f64 - expected).abs() < 5.0 * expected.sqrt(), "{filter:?} {wrong}");
-            // Some keys share an entry and are counted twice here.
-            assert!((rate..rate * 1.05).contains(&filter.false_positive_rate()));
-        }
-    }
 
     #[test]
     fn every_layout_up_to_64_bits_round_trips_byte_for_byte() {
@@ -275,23 +109,6 @@ mod alone {
         assert_eq!(full.insert("b"), Ok(()));
         assert_sound(&full);
     }
-
-    #[test]
-    fn a_full_filter_returns_an_error_and_keeps_its_keys() {
-        for filter in filters(500) {
-            let all: Vec<u64> = keys::hashes(6, 5000).collect();
-            let accepted: Vec<u64> =
-                all.iter().copied().filter(|&hash| filter.insert(&at(hash)).is_ok()).collect();
-            assert!((500..5000).contains(&accepted.len()));
-            assert!(accepted.iter().all(|&hash| filter.contains(&at(hash))));
-            assert!(filter.load_factor() > 0.9);
-            assert_sound(&filter);
-            let mut removed = vec![false; accepted.len()];
-            filter.remove_many(&all_at(&accepted), &mut removed);
-            assert!(removed.iter().all(|&removed| removed));
-            assert!(filter.is_empty());
-        }
-    }
 }
 
 /// Calls `work` with the numbers 0 to `threads - 1`, each on its own thread.
@@ -341,13 +158,8 @@ fn threads_that_insert_and_remove_a_few_shared_keys_keep_exact_counts() {
                 (0, 0, 0)
             );
         }
-        assert!(filter.into_filter().unwrap() == builder_of_same_shape(&builder));
+        assert!(filter.into_filter().unwrap() == builder.build().unwrap().into_filter().unwrap());
     }
-}
-
-/// An empty plain filter with as many buckets as `builder` gives a concurrent filter.
-fn builder_of_same_shape(builder: &Builder<ConcurrentFilter>) -> CuckooFilter {
-    builder.build().unwrap().into_filter().unwrap()
 }
 
 #[test]

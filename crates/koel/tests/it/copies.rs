@@ -1,9 +1,8 @@
 //! Copies of a key: any number is counted and removed again, and copies take no room from distinct
 //! keys.
 
-use koel::{CuckooFilter, FullError};
-use testkit::keys;
-use testkit::keys::at;
+use koel::CuckooFilter;
+use testkit::keys::{self, at};
 
 #[test]
 fn one_key_goes_in_and_out_a_million_times_on_two_slots() {
@@ -50,32 +49,6 @@ fn keys_inserted_eight_times_reach_the_load_of_keys_inserted_once() {
 }
 
 #[test]
-fn capacity_keys_fit_with_any_number_of_copies_of_each() {
-    let mut filter = CuckooFilter::with_capacity(20_000);
-    for (i, hash) in (0..).zip(keys::hashes(7, 20_000)) {
-        (0..=i % 9).for_each(|_| filter.insert(&at(hash)).unwrap());
-    }
-    for (i, hash) in (0..).zip(keys::hashes(7, 20_000)) {
-        assert!(filter.count(&at(hash)) > i % 9);
-    }
-}
-
-#[test]
-fn at_the_counter_limit_an_insert_fails_and_nothing_changes() {
-    let mut filter = CuckooFilter::builder(100, 1e-6).counter_limit(2).build().unwrap();
-    for key in ["a", "b"] {
-        (0..10).for_each(|_| filter.insert(key).unwrap());
-    }
-    filter.insert("c").unwrap();
-    filter.insert("c").unwrap();
-    let before = filter.to_bytes();
-    assert_eq!(filter.insert("c"), Err(FullError::Counters { limit: 2 }));
-    assert!(filter.to_bytes() == before);
-    filter.insert("a").unwrap();
-    assert_eq!((filter.count("a"), filter.count("b"), filter.count("c")), (11, 10, 2));
-}
-
-#[test]
 fn counts_of_a_heavy_tailed_stream_are_never_too_low_and_all_copies_can_be_removed() {
     let mut filter = CuckooFilter::builder(50_000, 0.001).build().unwrap();
     let empty = filter.to_bytes();
@@ -97,14 +70,6 @@ fn counts_of_a_heavy_tailed_stream_are_never_too_low_and_all_copies_can_be_remov
         (0..times.max(1)).for_each(|_| assert!(filter.remove(&at(hash))));
     }
     assert!(filter.to_bytes() == empty);
-}
-
-#[test]
-fn insert_unique_adds_new_keys_only_and_reports_them() {
-    let mut filter = CuckooFilter::with_capacity(10);
-    assert_eq!(filter.insert_unique("a"), Ok(true));
-    assert_eq!(filter.insert_unique("a"), Ok(false));
-    assert_eq!((filter.len(), filter.count("a")), (1, 1));
 }
 
 #[test]

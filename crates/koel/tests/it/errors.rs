@@ -3,11 +3,14 @@
 
 use koel::{
     BuildError, Builder, CountingFilter, CuckooFilter, ExpiringFilter, FullError, ImageError,
-    InsertError, Maplet, Merge, MergeError, Prefer,
+    Maplet, Merge, MergeError, Prefer,
 };
 use testkit::exercise::is_one_line;
-use testkit::keys::at;
-use testkit::{image, keys};
+use testkit::keys::{self, at};
+
+use crate::damage::flipped;
+use crate::subject::Subject;
+use crate::support::{field, forged, read, with_counts};
 
 #[track_caller]
 fn assert_says(error: impl std::error::Error, words: &[&str]) {
@@ -115,18 +118,6 @@ fn the_largest_capacity_of_an_error_can_be_built_and_one_more_cannot() {
     }
 }
 
-#[test]
-fn filters_of_different_sizes_are_refused_with_both() {
-    let of = |capacity| CuckooFilter::builder(capacity, 0.001).build().unwrap();
-    let refused = of(1000).merge(&of(2000), Merge::Sum).unwrap_err();
-    assert_eq!(refused, MergeError::Sizes { ours: 1000, theirs: 2000 });
-    assert_says(refused, &["1000", "2000"]);
-    assert_eq!(
-        of(2000).compare(&of(1000)).unwrap_err(),
-        MergeError::Sizes { ours: 2000, theirs: 1000 }
-    );
-}
-
 /// The largest capacity that an error names, of a filter or maplet that grows from few keys.
 #[track_caller]
 fn largest<T: std::fmt::Debug>(built: Result<T, BuildError>) -> u64 {
@@ -182,43 +173,28 @@ fn a_filter_too_precise_to_grow_suggests_a_rate_that_grows() {
     }
 }
 
+/// Filters and maplets share one message.
 #[test]
-fn a_full_filter_reports_its_size_and_why_it_is_full() {
+fn a_full_table_says_its_size_and_why_it_is_full() {
+    fn of<S: Subject>(mut it: S) {
+        let hashes = keys::hashes(1, 1000).map(at);
+        let mut refusals = hashes.filter_map(|key| it.put(&key, 1).err());
+        let full = refusals.find(|full| matches!(full, FullError::Slots { .. })).unwrap();
+        let FullError::Slots { in_use, capacity: 10 } = full else { panic!("{full:?}") };
+        drop(refusals);
+        assert!((10..=it.len()).contains(&in_use));
+        let says = format!("the table is full: {in_use} entries in one built for 10 keys; ");
+        assert_eq!(full.to_string(), says + "build a larger one from the keys");
+    }
+    of(CuckooFilter::builder(10, 0.001).build().unwrap());
+    of(Maplet::builder(10, 0.001, 8).build().unwrap());
+
     let mut filter = CuckooFilter::builder(10, 1e-8).counter_limit(0).build().unwrap();
     let full = keys::hashes(1, 1000).find_map(|hash| filter.insert(&at(hash)).err()).unwrap();
     assert_eq!(full, FullError::Slots { in_use: filter.slots_in_use(), capacity: 10 });
-    assert_says(full, &["full", "10 keys"]);
-
     let full = filter.insert(&at(keys::hashes(1, 1).next().unwrap())).unwrap_err();
     assert_eq!(full, FullError::Counters { limit: 0 });
     assert_says(full, &["counter limit"]);
-}
-
-#[test]
-fn full_filters_and_full_maplets_share_one_error_message() {
-    let mut filter = CuckooFilter::builder(10, 0.001).build().unwrap();
-    let mut maplet = Maplet::builder(10, 0.001, 8).build().unwrap();
-    let is_slots = |full: &FullError| matches!(full, FullError::Slots { .. });
-    let hashes = || keys::hashes(1, 1000);
-    let of_filter = hashes().filter_map(|hash| filter.insert(&at(hash)).err()).find(is_slots);
-    let of_maplet = hashes()
-        .filter_map(|hash| match maplet.insert(&at(hash), 1) {
-            Err(InsertError::Full(full)) => Some(full),
-            _ => None,
-        })
-        .find(is_slots);
-    let says = |in_use: u64| {
-        format!(
-            "the table is full: {in_use} entries in one built for 10 keys; build a larger one from the keys"
-        )
-    };
-    // Keys with room elsewhere may have been inserted since.
-    for (full, len) in [(of_filter, filter.len()), (of_maplet, maplet.len())] {
-        let full = full.unwrap();
-        let FullError::Slots { in_use, capacity: 10 } = full else { panic!("{full:?}") };
-        assert!((10..=len).contains(&in_use));
-        assert_eq!(full.to_string(), says(in_use));
-    }
 }
 
 /// The bytes of a valid filter with two counts above 2^63.
@@ -226,12 +202,8 @@ fn full_filters_and_full_maplets_share_one_error_message() {
 fn a_count_beyond_64_bits_is_refused_and_changes_nothing() {
     let mut filter = CuckooFilter::builder(10, 0.001).build().unwrap();
     (0..9).for_each(|_| filter.insert("often").unwrap());
-    let mut bytes = filter.to_bytes();
-    let count = bytes.len() - 8;
-    let slots = filter.slots_in_use();
-    image::set(&mut bytes, count, u64::MAX - slots);
-    image::set(&mut bytes, 80, u64::MAX);
-    image::reseal(&mut bytes);
+    let bytes = with_counts(&filter.to_bytes(), &[u64::MAX - filter.slots_in_use()]);
+    let bytes = forged(&bytes, &[("keys", u64::MAX)]);
     let mut filter = CuckooFilter::from_bytes(&bytes).unwrap();
     assert_eq!(filter.count("often"), u64::MAX);
     assert_eq!(filter.insert("often"), Err(FullError::Overflow));
@@ -247,19 +219,38 @@ fn a_count_beyond_64_bits_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_failed_merge_names_the_difference() {
-    let one = CuckooFilter::builder(1000, 0.001);
-    let others = [
+fn filters_that_differ_are_neither_merged_nor_compared_and_the_error_names_the_difference() {
+    let base = CuckooFilter::builder(1000, 0.001);
+    let refused = |other: Builder<CuckooFilter>| {
+        let (mut filter, other) = (base.build().unwrap(), other.build().unwrap());
+        let error = filter.compare(&other).unwrap_err();
+        for counts in [Merge::Sum, Merge::Max] {
+            assert_eq!(filter.merge(&other, counts), Err(error));
+        }
+        assert!(filter == base.build().unwrap());
+        error
+    };
+    for (field, other) in [
         ("layout", CuckooFilter::builder(1000, 0.01)),
-        ("hash", CuckooFilter::builder(1000, 0.001).seed(1)),
-        ("hash", CuckooFilter::builder(1000, 0.001).sip_key([0; 16])),
-    ];
-    for (field, other) in others {
-        let mut filter = one.build().unwrap();
-        let error = filter.merge(&other.build().unwrap(), Merge::Sum).unwrap_err();
+        ("hash", base.clone().seed(1)),
+        ("hash", base.clone().sip_key([0; 16])),
+        ("route", base.clone().trust_hashes()),
+        ("application bytes", base.clone().application([1, 0, 0, 0, 0, 0, 0, 0])),
+        ("application bytes", base.clone().application([0, 1, 0, 0, 0, 0, 0, 0])),
+    ] {
+        let error = refused(other);
         assert_eq!(error, MergeError::Incompatible { field });
         assert_says(error, &[field]);
     }
+    let error = refused(CuckooFilter::builder(2000, 0.001));
+    assert_eq!(error, MergeError::Sizes { ours: 1000, theirs: 2000 });
+    assert_says(error, &["1000", "2000"]);
+    // Only the first two bytes say what the keys are.
+    let other = base.clone().application([0, 0, 1, 1, 1, 1, 1, 1]).build().unwrap();
+    let mut filter = base.build().unwrap();
+    assert!(filter.compare(&other).is_ok() && filter.merge(&other, Merge::Sum).is_ok());
+    assert_eq!(filter.application(), [0; 8]);
+
     let mut filter = CuckooFilter::builder(1, 0.001).build().unwrap();
     let mut other = filter.clone();
     keys::hashes(1, 120).for_each(|hash| filter.insert(&at(hash)).unwrap());
@@ -272,20 +263,20 @@ fn a_failed_merge_names_the_difference() {
 #[test]
 fn invalid_bytes_are_refused_with_the_reason() {
     let bytes = CuckooFilter::with_capacity(10).to_bytes();
-    let changed = |offset: usize, value: u8, sealed: bool| {
-        let mut bytes = bytes.clone();
-        bytes[offset] = value;
-        if sealed {
-            image::reseal(&mut bytes);
-        }
-        CuckooFilter::from_bytes(&bytes).unwrap_err()
+    let sealed = |name: &str, value: u64| {
+        CuckooFilter::from_bytes(&forged(&bytes, &[(name, value)])).unwrap_err()
     };
-    assert_says(changed(0, b'K', true), &["not a Koel filter"]);
-    assert_says(changed(8, 3, true), &["version 3", "build the filter again"]);
-    assert_says(changed(8, 5, true), &["version 5", "newer"]);
-    assert_says(changed(64, 99, false), &["header", "checksum"]);
-    assert_says(changed(200, 99, false), &["body", "checksum"]);
-    assert_says(changed(28, 4, true), &["flags", "4"]);
+    let damaged =
+        |offset: usize| CuckooFilter::from_bytes(&flipped(&bytes, 8 * offset)).unwrap_err();
+    let version = read(&bytes, "version");
+    let (older, newer) = (version - 1, version + 1);
+    assert_says(sealed("magic", 0), &["not a Koel filter"]);
+    let words = [&format!("version {older}"), "build the filter again"];
+    assert_says(sealed("version", older), &words);
+    assert_says(sealed("version", newer), &[&format!("version {newer}"), "newer"]);
+    assert_says(damaged(field("capacity").start), &["header", "checksum"]);
+    assert_says(damaged(bytes.len() - 1), &["body", "checksum"]);
+    assert_says(sealed("flags", 4), &["flags", "4"]);
     let cut = CuckooFilter::from_bytes(&bytes[..100]).unwrap_err();
     assert!(matches!(cut, ImageError::Length { got: 100, .. }));
     assert_says(cut, &["cut short", "100"]);

@@ -6,8 +6,10 @@ use std::io::{self, Cursor, Read, Write};
 
 use koel::{CountingFilter, CuckooFilter, FileError, FilterView, ImageError, Maplet};
 use tempfile::{TempDir, tempdir};
-use testkit::image;
+use testkit::image::HEADER_BYTES;
 use testkit::keys::{self, at};
+
+use crate::support::forged;
 
 /// The names in a folder, in order.
 fn names(folder: &TempDir) -> Vec<String> {
@@ -107,7 +109,16 @@ fn damage_is_refused_with_the_reason_wherever_it_is() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("a");
     let whole = filter(100).to_bytes();
-    for len in [0, 1, 100, 191, 192, 193, whole.len() - 20, whole.len() - 1] {
+    for len in [
+        0,
+        1,
+        100,
+        HEADER_BYTES - 1,
+        HEADER_BYTES,
+        HEADER_BYTES + 1,
+        whole.len() - 20,
+        whole.len() - 1,
+    ] {
         let cut = image_error(CuckooFilter::load_from(&whole[..len]));
         assert_eq!(Err(cut), CuckooFilter::from_bytes(&whole[..len]), "{len}");
         fs::write(&path, &whole[..len]).unwrap();
@@ -132,9 +143,8 @@ fn damage_is_refused_with_the_reason_wherever_it_is() {
 /// A header for a table of 2^50 bytes: allocating all of it would fail on any machine.
 #[test]
 fn a_forged_header_allocates_no_memory_for_missing_bytes() {
-    let mut bytes = CuckooFilter::builder(1, 0.03).build().unwrap().to_bytes();
-    bytes[18] = 42;
-    image::reseal(&mut bytes);
+    let small = CuckooFilter::builder(1, 0.03).build().unwrap().to_bytes();
+    let bytes = forged(&small, &[("segment bits", 42)]);
     let error = image_error(CuckooFilter::load_from(&*bytes));
     let ImageError::Length { expected, got } = error else { panic!("{error}") };
     assert!(expected > 1 << 48 && got == bytes.len() as u64, "{error}");

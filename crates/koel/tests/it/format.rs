@@ -8,12 +8,8 @@ use koel::{
 use testkit::addressing::Addressing;
 use testkit::keys::{address, at, sharing_pair};
 
-const FORMAT: &str = include_str!("../../../../docs/FORMAT.md");
-
-/// The cells of a table row.
-fn cells(row: &str) -> Vec<&str> {
-    row.trim_matches('|').split('|').map(str::trim).collect()
-}
+use crate::subject::Subject;
+use crate::support::{FORMAT, body, read, rows};
 
 fn hash(hasher: KeyHasher, key: &str) -> KeyHash {
     match key.split_once(' ') {
@@ -31,8 +27,7 @@ fn the_hash_vectors_match_the_format() {
     let key = core::array::from_fn(|i| u8::try_from(i).unwrap());
     let hashers =
         [KeyHasher::Xxh3 { seed: 0 }, KeyHasher::Xxh3 { seed: 42 }, KeyHasher::Sip13 { key }];
-    let table = FORMAT.lines().skip_while(|line| !line.starts_with("| key | XXH3"));
-    let rows: Vec<_> = table.skip(2).take_while(|line| line.starts_with('|')).map(cells).collect();
+    let rows = rows("| key | XXH3");
     assert_eq!(rows.len(), 7);
     for row in rows {
         for (hasher, stated) in hashers.into_iter().zip(&row[1..]) {
@@ -48,8 +43,7 @@ fn the_hash_vectors_match_the_format() {
 
 #[test]
 fn the_route_vectors_match_the_format() {
-    let table = FORMAT.lines().skip_while(|line| !line.starts_with("| hash | address"));
-    let rows: Vec<_> = table.skip(2).take_while(|line| line.starts_with('|')).map(cells).collect();
+    let rows = rows("| hash | address");
     assert_eq!(rows.len(), 4);
     for row in rows {
         let [hash, expected] = [row[0], row[1]].map(|hex| u64::from_str_radix(hex, 16).unwrap());
@@ -61,8 +55,9 @@ fn the_route_vectors_match_the_format() {
             (builder.build().unwrap(), builder.clone().trust_hashes().build().unwrap());
         mixes.insert(&KeyHash::new(hash)).unwrap();
         trusts.insert(&KeyHash::new(expected)).unwrap();
-        assert_eq!((trusts.to_bytes()[128], mixes.to_bytes()[128]), (1, 0));
-        assert!(mixes.to_bytes()[192..] == trusts.to_bytes()[192..]);
+        let (mixes, trusts) = (mixes.to_bytes(), trusts.to_bytes());
+        assert_eq!((read(&trusts, "route"), read(&mixes, "route")), (1, 0));
+        assert!(body(&mixes) == body(&trusts));
     }
     let seed = format!("{:016x}", KeyHasher::DEFAULT_SEED);
     assert!(FORMAT.contains(&seed), "{seed}");
@@ -86,103 +81,72 @@ fn whole(heading: &str, length: usize) -> Vec<u8> {
     bytes
 }
 
-#[test]
-fn the_code_writes_and_reads_the_example_filter() {
-    let mut filter = CuckooFilter::builder(1, 0.03).seed(42).build().unwrap();
-    let bytes = whole("## A whole filter", 368);
-    filter.insert("example.org").unwrap();
-    (0..5).for_each(|_| filter.insert("twice").unwrap());
-    assert!(filter.to_bytes() == bytes, "{}", dump(&filter.to_bytes()));
-    let read = CuckooFilter::from_bytes(&bytes).unwrap();
-    assert_eq!(read, filter);
-    assert_eq!((read.count("example.org"), read.count("twice"), read.count("absent")), (1, 5, 0));
-    assert_eq!(FilterView::open(&bytes).unwrap().count("twice"), 5);
+/// The bytes are those of the page, which are read back.
+#[track_caller]
+fn assert_is_example<S: Subject>(heading: &str, it: &S) {
+    let bytes = it.to_bytes();
+    assert!(bytes == whole(&format!("## {heading}\n"), bytes.len()), "{heading}: {}", dump(&bytes));
+    assert!(S::from_bytes(&bytes).unwrap() == *it);
 }
 
 #[test]
-fn the_code_writes_and_reads_the_example_filter_with_a_stash() {
-    let builder = CuckooFilter::builder(9, 1e-5).seed(42).trust_hashes();
-    let mut filter = builder.build().unwrap();
-    let bytes = whole("## A filter with a stash", 568);
+fn the_examples_of_filters_are_these() {
+    let builder = CuckooFilter::builder(1, 0.03).seed(42);
+    let [mut filter, mut grown] =
+        [builder.clone(), builder.growable()].map(|builder| builder.build().unwrap());
+    for filter in [&mut filter, &mut grown] {
+        filter.insert("example.org").unwrap();
+        (0..5).for_each(|_| filter.insert("twice").unwrap());
+    }
+    assert_is_example("A whole filter", &filter);
+    assert_eq!(["example.org", "twice", "absent"].map(|key| filter.count(key)), [1, 5, 0]);
+
+    grown.reserve(212).unwrap();
+    grown.insert("later").unwrap();
+    assert_is_example("A whole grown filter", &grown);
+    // The locations in the table below the dump.
+    let entries: Vec<_> = grown.entries().map(|entry| entry.bucket).collect();
+    assert_eq!(entries, [18, 21, 27]);
+
+    let mut filter = CuckooFilter::builder(9, 1e-5).seed(42).trust_hashes().build().unwrap();
     let addressing = Addressing::of(&filter.to_bytes());
-    let hashes: Vec<_> = sharing_pair(&addressing, 0).take(9).map(KeyHash::new).collect();
-    hashes.iter().for_each(|hash| filter.insert(hash).unwrap());
+    let hashes = sharing_pair(&addressing, 0).take(9).map(KeyHash::new);
+    hashes.for_each(|hash| filter.insert(&hash).unwrap());
     let reported = (0_u64..).find(|key| filter.contains(key)).unwrap();
     filter.refute(&reported).unwrap();
-    assert!(filter.to_bytes() == bytes, "{reported}, {}", dump(&filter.to_bytes()));
-    let read = CuckooFilter::from_bytes(&bytes).unwrap();
-    assert!(read == filter && hashes.iter().all(|hash| read.count(hash) == 1));
+    assert_is_example("A filter with a stash", &filter);
+    let bytes = filter.to_bytes();
     let view = FilterView::open(&bytes).unwrap();
     assert_eq!((view.stashed_keys(), view.corrections(), view.contains(&reported)), (1, 1, false));
 }
 
 #[test]
-fn the_code_writes_and_reads_the_example_maplet() {
+fn the_examples_of_other_types_are_these() {
     let mut maplet = Maplet::builder(1, 0.03, 40).seed(42).build().unwrap();
-    let bytes = whole("## A whole maplet", 1520);
     maplet.insert("example.org", 513).unwrap();
     maplet.insert("twice", 1_099_511_627_775).unwrap();
     maplet.insert("twice", 0).unwrap();
-    assert!(maplet.to_bytes() == bytes, "{}", dump(&maplet.to_bytes()));
-    assert_eq!(Maplet::from_bytes(&bytes).unwrap().get("twice").sum::<u64>(), 1_099_511_627_775);
-}
+    assert_is_example("A whole maplet", &maplet);
 
-#[test]
-fn the_code_writes_and_reads_the_example_counting_filter() {
-    let mut filter = CountingFilter::builder(1, 0.03).count_bits(2).seed(42).build().unwrap();
-    let bytes = whole("## A whole counting filter", 432);
-    filter.insert("example.org").unwrap();
-    filter.add("often", 1000).unwrap();
-    assert!(filter.to_bytes() == bytes, "{}", dump(&filter.to_bytes()));
-    let read = CountingFilter::from_bytes(&bytes).unwrap();
-    assert_eq!((read.count("example.org"), read.count("often"), read.count("no")), (1, 1000, 0));
-}
+    let mut counting = CountingFilter::builder(1, 0.03).count_bits(2).seed(42).build().unwrap();
+    counting.insert("example.org").unwrap();
+    counting.add("often", 1000).unwrap();
+    assert_is_example("A whole counting filter", &counting);
 
-#[test]
-fn the_code_writes_and_reads_the_example_expiring_filter() {
     let builder = ExpiringFilter::builder(1, 0.03).window(60).steps(6).seed(42);
-    let mut filter = builder.when_full(WhenFull::EvictOldest).build().unwrap();
-    let bytes = whole("## A whole expiring filter", 472);
-    filter.advance(1000);
-    filter.insert("example.org").unwrap();
-    filter.advance(1035);
-    filter.insert("later").unwrap();
-    assert!(filter.to_bytes() == bytes, "{}", dump(&filter.to_bytes()));
-    let read = ExpiringFilter::from_bytes(&bytes).unwrap();
-    assert_eq!(["example.org", "later", "no"].map(|key| read.age(key)), [Some(3), Some(0), None]);
-}
-
-#[test]
-fn the_code_writes_and_reads_the_example_growing_expiring_filter() {
-    let builder = ExpiringFilter::builder(1, 0.03).window(60).steps(6).seed(42);
-    let mut filter = builder.grow_from(1).build().unwrap();
-    let bytes = whole("## A whole growing expiring filter", filter.size_in_bytes());
-    filter.advance(1000);
-    filter.insert("example.org").unwrap();
-    filter.advance(1035);
-    filter.insert("later").unwrap();
-    assert!(filter.to_bytes() == bytes, "{} {}", bytes.len(), dump(&filter.to_bytes()));
-    let read = ExpiringFilter::from_bytes(&bytes).unwrap();
-    assert_eq!(["example.org", "later", "no"].map(|key| read.age(key)), [Some(3), Some(0), None]);
-}
-
-#[test]
-fn the_code_writes_and_reads_the_example_grown_filter() {
-    let mut filter = CuckooFilter::builder(1, 0.03).growable().seed(42).build().unwrap();
-    let bytes = whole("## A whole grown filter", 752);
-    filter.insert("example.org").unwrap();
-    (0..5).for_each(|_| filter.insert("twice").unwrap());
-    filter.reserve(212).unwrap();
-    filter.insert("later").unwrap();
-    assert!(filter.to_bytes() == bytes, "{}", dump(&filter.to_bytes()));
-    let read = CuckooFilter::from_bytes(&bytes).unwrap();
-    assert_eq!(read, filter);
-    let counts = ["example.org", "twice", "later", "absent"].map(|key| read.count(key));
-    assert_eq!(counts, [1, 5, 1, 0]);
-    assert_eq!(FilterView::open(&bytes).unwrap().count("twice"), 5);
-    // The locations in the table below the dump.
-    let entries: Vec<_> = read.entries().map(|entry| entry.bucket).collect();
-    assert_eq!(entries, [18, 21, 27]);
+    for (heading, builder) in [
+        ("A whole expiring filter", builder.clone().when_full(WhenFull::EvictOldest)),
+        ("A whole growing expiring filter", builder.grow_from(1)),
+    ] {
+        let mut expiring = builder.build().unwrap();
+        expiring.advance(1000);
+        expiring.insert("example.org").unwrap();
+        expiring.advance(1035);
+        expiring.insert("later").unwrap();
+        assert_is_example(heading, &expiring);
+        let ages = ["example.org", "later", "no"].map(|key| expiring.age(key));
+        assert_eq!(ages, [Some(3), Some(0), None]);
+    }
 }
 
 /// The lines of 16 bytes that are not all zeros.

@@ -1,28 +1,25 @@
 //! The tests of the library's public API: one binary, so that it is linked once.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
+mod alike;
 mod application;
 mod bounds;
 mod bulk;
-#[cfg(all(feature = "std", feature = "serde"))]
+#[cfg(feature = "serde")]
 mod choosing;
 mod compare;
-#[cfg(feature = "std")]
 mod concurrent;
 mod copies;
 mod corrections;
 mod counting;
 mod damage;
-mod equality;
 mod errors;
 mod expiring;
-#[cfg(feature = "std")]
 mod files;
 mod format;
 mod grow;
 mod image;
 mod key_types;
-mod keys;
 mod load;
 mod many;
 mod map;
@@ -30,6 +27,7 @@ mod maplet;
 #[cfg(target_os = "linux")]
 mod memory;
 mod model;
+mod multiset;
 mod patch;
 mod pieces;
 mod rates;
@@ -37,4 +35,6 @@ mod route;
 #[cfg(feature = "serde")]
 mod serde;
 mod space;
+mod subject;
+mod support;
 mod vectors;

@@ -11,7 +11,7 @@ use testkit::cases::{Case, Setup};
 use testkit::keys::{self, at};
 use testkit::patches::{Content, assert_is, either_way, reseal, shaped};
 
-const FORMAT: &str = include_str!("../../../../docs/FORMAT.md");
+use crate::support::{FORMAT, dump};
 
 /// A filter, and the keys that were inserted and not removed.
 #[derive(Clone)]
@@ -348,9 +348,7 @@ fn the_patch_of_the_format_is_this_one() {
     ["example.org", "new", "new", "new"].iter().for_each(|key| new.insert(key).unwrap());
     let absent = (0_u64..).find(|key| new.refute(key).unwrap()).unwrap();
     let patch = old.patch_to(&new).unwrap();
-    let hex =
-        |line: &[u8]| line.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
-    let dump: String = patch.chunks(24).map(|line| hex(line) + "\n").collect();
+    let dump = dump(&patch);
     assert!(FORMAT.contains(&dump), "{absent}:\n{dump}");
     assert!(FORMAT.contains(&format!("the integer {absent} ")), "{absent}");
     let patched = old.patched(&patch).unwrap();

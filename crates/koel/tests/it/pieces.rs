@@ -4,7 +4,7 @@
 use koel::{CuckooFilter, FilterView, KeyHasher, PiecePlan, Prefer};
 use testkit::keys::{address, hashes};
 
-const FORMAT: &str = include_str!("../../../../docs/FORMAT.md");
+use crate::support::{FORMAT, dump, field};
 
 /// Enough keys for several segments.
 const KEYS: u64 = 3_100_000;
@@ -64,14 +64,22 @@ fn the_digest_of_a_plan_is_that_of_the_page() {
         let plan = builder.pieces().unwrap();
         let plan = if unique { plan.unique() } else { plan };
         let image = builder.build().unwrap().to_bytes();
-        let mut settings = image[64..80].to_vec();
-        settings.extend_from_slice(&77_u64.to_le_bytes());
-        settings.extend_from_slice(&image[20..24]);
-        settings.extend_from_slice(&[image[18], image[13], image[15], flags]);
-        settings.extend_from_slice(&image[48..64]);
-        settings.extend_from_slice(&image[136..144]);
+        let of = |name| &image[field(name)];
+        let settings = [
+            of("capacity"),
+            of("requested rate"),
+            &77_u64.to_le_bytes(),
+            of("segment buckets"),
+            of("segment bits"),
+            of("codec"),
+            of("fingerprint bits"),
+            &[flags],
+            of("seed"),
+            of("application bytes"),
+        ]
+        .concat();
         assert_eq!(settings.len(), 56);
-        assert!(flags == 0 || image[48..64] == hash);
+        assert!(flags == 0 || of("seed") == hash);
         let digest = address(KeyHasher::Xxh3 { seed: 0 }.hash(&settings));
         let part = plan.split(&[1_u64]).unwrap().swap_remove(0).into_bytes();
         assert_eq!(part[16..24], digest.to_le_bytes());
@@ -80,12 +88,6 @@ fn the_digest_of_a_plan_is_that_of_the_page() {
 
 fn example() -> PiecePlan {
     CuckooFilter::builder(1, 0.03).seed(42).pieces().unwrap()
-}
-
-fn dump(bytes: &[u8]) -> String {
-    let hex =
-        |line: &[u8]| line.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
-    bytes.chunks(24).map(|line| hex(line) + "\n").collect()
 }
 
 #[test]

@@ -158,32 +158,3 @@ fn a_filter_that_trusts_hashes_depends_on_them() {
         assert!(!is_kept(&figures(true, FEW_SEEDS, skewed(number)), &fresh), "{name}");
     }
 }
-
-#[test]
-fn a_key_is_found_by_its_hash_in_filters_of_every_route() {
-    let fixed = CuckooFilter::builder(1000, 1e-6);
-    for builder in [fixed.clone(), fixed.clone().grow_from(100), fixed.sip_key([7; 16])] {
-        for builder in [builder.clone(), builder.trust_hashes()] {
-            let mut filter = builder.build().unwrap();
-            let hasher = filter.hasher();
-            filter.insert("ada").unwrap();
-            filter.insert(&hasher.hash("grace")).unwrap();
-            assert!(filter.contains(&hasher.hash("ada")) && filter.contains("grace"));
-            assert!(!filter.contains(&hasher.hash("mary")));
-            assert_eq!(filter.hasher().hash(&KeyHash::new(7)), KeyHash::new(7));
-        }
-    }
-}
-
-#[test]
-fn filters_of_different_routes_are_not_merged_and_the_route_is_in_the_bytes() {
-    let builder = CuckooFilter::builder(1000, 0.01);
-    let mut mixes = builder.build().unwrap();
-    let trusts = builder.trust_hashes().build().unwrap();
-    assert!(trusts.trusts_hashes() && !mixes.trusts_hashes());
-    let refused = koel::MergeError::Incompatible { field: "route" };
-    assert_eq!(mixes.merge(&trusts, koel::Merge::Sum), Err(refused));
-    assert_eq!(mixes.compare(&trusts).unwrap_err(), refused);
-    let read = CuckooFilter::from_bytes(&trusts.to_bytes()).unwrap();
-    assert!(read.trusts_hashes() && read == trusts);
-}

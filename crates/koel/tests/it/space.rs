@@ -115,7 +115,6 @@ fn bits_per_key_count_the_capacity_of_a_filter_with_room_for_it() {
 }
 
 /// Checks the documented bits per key in the four layouts.
-#[cfg(feature = "std")]
 #[test]
 fn a_concurrent_filter_takes_only_the_bits_of_its_buckets() {
     const KEYS: u64 = 10_000_000;

@@ -120,6 +120,9 @@ fn differences_between_grown_filters_are_those_of_their_keys() {
                 assert_eq!(surplus, [back.surplus_second(), back.surplus_first()], "{case}");
                 let estimates = [found.only_first(), found.only_second()];
                 let most = one.keys.len().max(other.keys.len()) as f64;
+                let common = one.keys.intersection(&other.keys).count() as f64;
+                let off = (found.common().value - common).abs();
+                assert!(off <= most * 0.01, "{off} {common} {case}");
                 for (i, truth) in truth(&one, &other).into_iter().enumerate() {
                     let off = (surplus[i] as f64 - truth as f64).abs();
                     assert!(off <= most * rate.min(0.004) / 2.0 + 4.0, "{off} {truth} {case}");

@@ -1,19 +1,9 @@
 //! Growing counting filters: no count is ever too low, also after removals, and few are too high.
 
-use koel::{CountingFilter, CountingView};
-use testkit::keys::{all_at, at};
-use testkit::{image, keys};
+use koel::CountingFilter;
+use testkit::keys::{self, all_at, at};
 
-/// Filters that grow from 40 buckets, so that most entries lose all stored bits. Their count widths
-/// let all, some or hardly any counts fit into slots.
-fn growing() -> impl Iterator<Item = CountingFilter> {
-    let ways = [(0.05, 1), (0.05, 3), (0.01, 2), (0.001, 8), (0.000_1, 30)];
-    ways.into_iter().map(|(rate, bits)| {
-        let builder = CountingFilter::builder(1_000_000, rate).count_bits(bits);
-        let bytes = builder.grow_from(1000).build().unwrap().to_bytes();
-        CountingFilter::from_bytes(&image::reshape(&bytes, 0, 40)).unwrap()
-    })
-}
+use crate::subject::Subject;
 
 /// The count of the key with this number: mostly 1, rarely very large.
 fn times(number: u64) -> u64 {
@@ -26,7 +16,7 @@ fn times(number: u64) -> u64 {
 
 #[test]
 fn no_count_is_too_low_while_keys_come_and_go() {
-    for mut filter in growing() {
+    for mut filter in CountingFilter::growing() {
         let hashes: Vec<u64> = keys::hashes(1, 60_000).collect();
         let mut exact = vec![0; hashes.len()];
         let mut len = 0;
@@ -78,45 +68,6 @@ fn no_count_is_too_low_while_keys_come_and_go() {
     }
 }
 
-/// Entries without stored bits have halves in many buckets. In a table that is too small they would
-/// share two buckets, so such filters once failed to shrink.
-#[test]
-fn the_oldest_entries_are_moved_to_a_smaller_table_too() {
-    for mut filter in growing() {
-        let hashes: Vec<u64> = keys::hashes(1, 60_000).collect();
-        filter.insert_many(&all_at(&hashes)).unwrap();
-        let grown = filter.size_in_bytes();
-        let old = 300;
-        assert!(hashes[old..].iter().all(|&hash| filter.remove(&at(hash))), "{filter:?}");
-        filter.shrink_to_fit();
-        let smaller = filter.size_in_bytes();
-        assert!(smaller < grown * 2 / 3, "{smaller} of {grown}: {filter:?}");
-        filter.verify().unwrap();
-        assert!(hashes[..old].iter().all(|&hash| filter.remove(&at(hash))), "{filter:?}");
-        assert!(filter.is_empty());
-    }
-}
-
-/// A key with only one bucket was once refused when that bucket was full of similar keys, although
-/// growth would have separated them.
-#[test]
-fn a_cleared_filter_keeps_its_size_and_counts_from_zero() {
-    for mut filter in growing() {
-        let hashes: Vec<u64> = keys::hashes(1, 20_000).collect();
-        for (i, &hash) in (0..).zip(&hashes) {
-            filter.add(&at(hash), times(i)).unwrap();
-        }
-        assert!(!filter.is_empty() && filter.load_factor() > 0.8);
-        let size = filter.size_in_bytes();
-        filter.clear();
-        assert!(filter.is_empty() && filter.load_factor() == 0.0 && filter.size_in_bytes() <= size);
-        assert_eq!(filter.verify(), Ok(()));
-        assert!(hashes.iter().all(|&hash| filter.count(&at(hash)) == 0));
-        filter.insert_many(&all_at(&hashes)).unwrap();
-        assert_eq!((filter.len(), filter.verify()), (20_000, Ok(())));
-    }
-}
-
 #[test]
 fn wrong_counts_are_as_rare_as_promised_and_the_others_are_exact() {
     for rate in [0.01, 0.001] {
@@ -148,30 +99,6 @@ fn wrong_counts_are_as_rare_as_promised_and_the_others_are_exact() {
         let most = 2.0 * expected * present.len() as f64;
         let high = high.count() as f64;
         assert!(high < most + 3.0 * most.sqrt(), "{filter:?}: {high}, not {most}");
-    }
-}
-
-#[test]
-fn single_and_batched_calls_make_equal_bytes_which_are_read_back() {
-    for mut many in growing() {
-        let mut one = many.clone();
-        let stream: Vec<u64> = keys::hashes(1, 5000).chain(keys::hashes(1, 2000)).collect();
-        many.insert_many(&all_at(&stream)).unwrap();
-        for &hash in &stream {
-            one.insert(&at(hash)).unwrap();
-        }
-        let bytes = many.to_bytes();
-        assert!(one == many && one.to_bytes() == bytes);
-        assert!(CountingFilter::from_bytes(&bytes).unwrap() == many);
-        let view = CountingView::open(&bytes).unwrap();
-        assert_eq!(view.verify(), Ok(()));
-        assert!(stream.iter().all(|&hash| view.count(&at(hash)) == one.count(&at(hash))));
-        for offset in [24, 32, 40, 88] {
-            let mut forged = bytes.clone();
-            forged[offset] ^= 1;
-            image::reseal(&mut forged);
-            assert!(CountingFilter::from_bytes(&forged).is_err(), "byte {offset}");
-        }
     }
 }
 

@@ -57,34 +57,6 @@ fn copies_make_a_table_at_most_a_quarter_too_large() {
 }
 
 #[test]
-fn single_and_batched_inserts_make_equal_bytes() {
-    for builder in builders(20_000, 0.01) {
-        let hashes: Vec<u64> = keys::hashes(1, 20_000).chain(keys::hashes(1, 500)).collect();
-        let mut one = builder.build().unwrap();
-        for &hash in &hashes {
-            one.insert(&at(hash)).unwrap();
-        }
-        let mut many = one.clone();
-        let absent: Vec<u64> = keys::hashes(2, 20_000).collect();
-        let (mut found, mut counts) = (vec![false; 20_000], vec![0; 20_000]);
-        many.contains_many(&all_at(&absent), &mut found);
-        many.count_many(&all_at(&absent), &mut counts);
-        for (i, &hash) in absent.iter().enumerate() {
-            assert_eq!((found[i], counts[i]), (one.contains(&at(hash)), one.count(&at(hash))));
-        }
-        let mut added = vec![false; 20_000];
-        let new: Vec<bool> =
-            absent.iter().map(|&hash| one.insert_unique(&at(hash)).unwrap()).collect();
-        many.insert_unique_many(&all_at(&absent), &mut added).unwrap();
-        assert!(added == new && one.to_bytes() == many.to_bytes());
-        let mut removed = vec![false; hashes.len()];
-        many.remove_many(&all_at(&hashes), &mut removed);
-        assert!(hashes.iter().all(|&hash| one.remove(&at(hash))) && removed.iter().all(|&it| it));
-        assert!(one.to_bytes() == many.to_bytes());
-    }
-}
-
-#[test]
 fn batched_unique_inserts_detect_duplicates_while_the_filter_starts_to_grow() {
     let builder = CuckooFilter::builder(1000, 0.001).growable();
     // Each key is inserted twice, some twice within one batch.

@@ -5,6 +5,7 @@ use koel::{CountingFilter, CuckooFilter, Maplet, Merge};
 use testkit::keys::{self, all_at, at};
 
 use super::{builders, insert};
+use crate::subject::Subject;
 
 const KEYS: u64 = 60_000;
 
@@ -54,27 +55,20 @@ fn the_last_key_takes_along_what_growth_left() {
 
 #[test]
 fn so_does_the_last_key_of_a_counting_filter_and_of_a_maplet() {
-    // More than the bits of an entry can divide.
-    let keys = some_keys(400_000);
-    let mut counting = CountingFilter::builder(1, 0.2).grow_from(1).build().unwrap();
-    counting.insert_many(&keys).unwrap();
-    counting.add(&keys[0], 1 << 20).unwrap();
-    assert!(keys[1..].iter().all(|key| counting.remove(key)));
-    (0..1 << 20).for_each(|_| assert!(counting.remove(&keys[0])));
-    assert!(counting.len() == 1 && counting.slots_in_use() > 100, "{counting:?}");
-    assert!(counting.remove(&keys[0]));
-    assert_eq!([counting.len(), counting.slots_in_use()], [0; 2]);
-    counting.verify().unwrap();
-
-    let mut maplet = Maplet::builder(1, 0.2, 8).grow_from(1).build().unwrap();
-    let values: Vec<u64> = (0..400_000).map(|key| key % 8).collect();
-    maplet.insert_many(&keys, &values).unwrap();
-    let pairs = || keys.iter().zip(&values);
-    assert!(pairs().skip(1).all(|(key, &value)| maplet.remove(key, value)));
-    assert_eq!(maplet.len(), 1);
-    assert!(maplet.remove(&keys[0], values[0]));
-    assert_eq!([maplet.len(), maplet.slots_in_use()], [0; 2]);
-    maplet.verify().unwrap();
+    fn of<S: Subject>(mut it: S, copies: u64) {
+        // More than the bits of an entry can divide.
+        let keys = some_keys(400_000);
+        let values: Vec<u64> = (0..400_000).map(|number| it.value(number)).collect();
+        it.put_many(&keys, &values).unwrap();
+        (0..copies).for_each(|_| it.put(&keys[0], values[0]).unwrap());
+        assert!(it.take_many(&keys[1..], &values[1..]).into_iter().all(|removed| removed));
+        (0..copies).for_each(|_| assert!(it.take(&keys[0], values[0])));
+        assert!(it.len() == 1 && it.load_factor() > 0.0, "{it:?}");
+        assert!(it.take(&keys[0], values[0]));
+        assert_eq!((it.len(), it.load_factor(), it.verify()), (0, 0.0, Ok(())));
+    }
+    of(CountingFilter::builder(1, 0.2).grow_from(1).build().unwrap(), 1 << 20);
+    of(Maplet::builder(1, 0.2, 8).grow_from(1).build().unwrap(), 0);
 }
 
 /// The number of keys of such a union is no estimate that could reach 0 too early.

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use koel::{Builder, CuckooFilter, Merge, MergeError, Prefer};
+use koel::{Builder, CuckooFilter, Merge, MergeError};
 use testkit::keys::{self, at, splitmix64};
 
 use super::{builders, in_segments, insert, measured_rate};
+use crate::support::{forged, with_counts};
 
 /// A filter of these ranges of the hashes of seed 5, in order.
 fn filled<const PARTS: usize>(
@@ -36,22 +37,6 @@ fn a_grown_filter_merges_only_into_a_growable_filter() {
         union.merge(&grown, counts).unwrap();
         assert_eq!(union.len(), 3000);
         assert!(keys::hashes(1, 3000).all(|hash| union.contains(&at(hash))));
-    }
-}
-
-#[test]
-fn growable_filters_grow_when_their_union_does_not_fit() {
-    for counts in [Merge::Sum, Merge::Max] {
-        let builder = CuckooFilter::builder(2000, 0.001).growable();
-        let [one, other] = [0..1500, 1400..2900].map(|part| filled(&builder, [part]));
-        assert!(!one.has_grown() && !other.has_grown());
-        let mut union = one.clone();
-        union.merge(&other, counts).unwrap();
-        assert!(union.has_grown() && union.verify().is_ok(), "{union:?}");
-        // The larger counts, except for keys that are false positives of the other filter.
-        let expected = if counts == Merge::Sum { 3000..=3000 } else { 2890..=2900 };
-        assert!(expected.contains(&union.len()), "{union:?}");
-        assert!(keys::hashes(5, 2900).all(|hash| union.contains(&at(hash))));
     }
 }
 
@@ -193,48 +178,6 @@ fn the_larger_count_is_at_least_each_count() {
     }
 }
 
-#[test]
-fn the_common_keys_of_grown_filters_are_estimated_within_the_error() {
-    for rate in [0.02, 0.001] {
-        for builder in builders(90_000, rate) {
-            let [one, other] = [0..40_000, 30_000..90_000].map(|part| filled(&builder, [part]));
-            let found = one.compare(&other).unwrap();
-            let (common, jaccard) = (found.common(), found.jaccard());
-            // Entries in two halves count twice: up to three percent of a filter.
-            let slack = |value: f64, error: f64| 5.0 * error + 0.03 * value;
-            assert!(
-                (common.value - 10_000.0).abs() < slack(10_000.0, common.standard_error),
-                "{common:.0} {one:?}"
-            );
-            assert!(
-                (jaccard.value - 1.0 / 9.0).abs() < slack(1.0 / 9.0, jaccard.standard_error),
-                "{jaccard:.4}"
-            );
-            let same = one.compare(&one).unwrap();
-            assert!(same.jaccard().value > 0.999 && same.surplus_first() == 0);
-        }
-    }
-}
-
-#[test]
-fn a_grown_and_a_fixed_filter_are_compared_in_both_orders() {
-    for (rate, prefer) in [(0.02, Prefer::Small), (0.001, Prefer::Fast)] {
-        let builder = CuckooFilter::builder(40_000, rate).prefer(prefer).growable();
-        let [one, other] = [0..30_000, 20_000..110_000].map(|part| filled(&builder, [part]));
-        assert!(!one.has_grown() && other.has_grown());
-        let [found, back] = [one.compare(&other), other.compare(&one)].map(Result::unwrap);
-        let near = |value: u64, truth: f64| (value as f64 / truth - 1.0).abs() < 0.03 + rate;
-        assert!((found.common().value / 10_000.0 - 1.0).abs() < 0.1, "{found:?}");
-        assert!((back.common().value / 10_000.0 - 1.0).abs() < 0.1, "{back:?}");
-        for [of_one, of_other] in [
-            [found.surplus_first(), found.surplus_second()],
-            [back.surplus_second(), back.surplus_first()],
-        ] {
-            assert!(near(of_one, 20_000.0) && near(of_other, 80_000.0), "{found:?}");
-        }
-    }
-}
-
 /// Fuzzing found that splitting a void entry gave its huge count to both halves, so that the sum of
 /// all counts exceeded 64 bits by one.
 #[test]
@@ -245,12 +188,7 @@ fn the_counts_of_a_grown_filter_may_add_up_to_more_than_64_bits() {
         keys::hashes(1, 400).chain((0..80).map(|i| splitmix64((1 << 50) | (i % 8)))),
     );
     assert!(filter.distinct_counters() >= 8);
-    let mut bytes = filter.to_bytes();
-    let end = bytes.len();
-    for count in (0..8).map(|i| end - 16 * i - 8) {
-        testkit::image::set(&mut bytes, count, u64::MAX / 2);
-    }
-    testkit::image::reseal(&mut bytes);
+    let bytes = with_counts(&filter.to_bytes(), &[u64::MAX / 2; 8]);
     let mut filter = CuckooFilter::from_bytes(&bytes).unwrap();
     insert(&mut filter, keys::hashes(2, 20_000));
     filter.verify().unwrap();
@@ -263,11 +201,8 @@ fn the_counts_of_a_grown_filter_may_add_up_to_more_than_64_bits() {
 fn the_larger_of_counts_beyond_63_bits_is_not_their_sum() {
     let mut filter = CuckooFilter::builder(2000, 0.05).grow_from(1000).build().unwrap();
     insert(&mut filter, (0..6).map(|_| splitmix64(3)));
-    let mut bytes = filter.to_bytes();
-    let end = bytes.len();
-    testkit::image::set(&mut bytes, 80, (1 << 63) + 2);
-    testkit::image::set(&mut bytes, end - 8, 1 << 63);
-    testkit::image::reseal(&mut bytes);
+    let bytes = with_counts(&filter.to_bytes(), &[1 << 63]);
+    let bytes = forged(&bytes, &[("keys", (1 << 63) + 2)]);
     let mut filter = CuckooFilter::from_bytes(&bytes).unwrap();
     let twin = filter.clone();
     filter.merge(&twin, Merge::Max).unwrap();
