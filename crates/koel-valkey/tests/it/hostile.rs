@@ -6,14 +6,10 @@ use koel_valkey::command::{merge, transfer};
 use koel_valkey::error::Error;
 use koel_valkey::keys::{Keys, MemoryKeys};
 
-use crate::support::{Database, integers};
+use crate::support::{Database, compat_header, items};
 
 /// Refused items after which a command looks for room no more.
 const MOST_REFUSED: usize = 64;
-
-fn items(name: &str, count: usize) -> String {
-    (0..count).map(|number| format!(" {name}{number}")).collect()
-}
 
 /// A search for room that finds none takes some tenths of a millisecond. With a search for each
 /// item, a command of 20,000 items stopped the server for seconds.
@@ -28,8 +24,8 @@ fn a_command_on_a_full_filter_does_not_look_for_room_for_each_item() {
         let filled = |count| {
             let mut database = Database::new();
             database.run(reserve).unwrap();
-            let line = format!("INSERTNX f ITEMS{}", items("a", count));
-            let answers = integers(database.run(&line).unwrap());
+            let line = format!("INSERTNX f ITEMS {}", items("a", 0..count));
+            let answers = database.numbers(&line);
             (database, answers)
         };
         let (mut database, answers) = filled(5000);
@@ -41,13 +37,13 @@ fn a_command_on_a_full_filter_does_not_look_for_room_for_each_item() {
         assert!(database.dump("f") == filled(last + 1).0.dump("f"), "{reserve}");
 
         // Items that are in are told from those that are not, however many were refused before.
-        let first = items("a", 100);
-        let line = format!("f ITEMS{}{first}", items("b", 5000));
-        let answers = integers(database.run(&format!("INSERTNX {line}")).unwrap());
+        let first = items("a", 0..100);
+        let line = format!("f ITEMS {} {first}", items("b", 0..5000));
+        let answers = database.numbers(&format!("INSERTNX {line}"));
         assert!(answers[5000..] == [0; 100], "{reserve}: {:?}", &answers[5000..]);
-        let answers = integers(database.run(&format!("INSERT {line}")).unwrap());
+        let answers = database.numbers(&format!("INSERT {line}"));
         assert!(answers[5000..] == [1; 100], "{reserve}: {:?}", &answers[5000..]);
-        let found = integers(database.run(&format!("MEXISTS f{first}")).unwrap());
+        let found = database.numbers(&format!("MEXISTS f {first}"));
         assert_eq!(found, [1; 100], "{reserve}");
     }
 }
@@ -57,12 +53,10 @@ fn a_command_on_a_full_filter_does_not_look_for_room_for_each_item() {
 #[test]
 fn a_filter_of_redisbloom_tries_each_item_as_it_did_there() {
     let mut database = Database::new();
-    let numbers: [u64; 4] = [0, 512, 0, 1];
-    let mut header: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-    header.extend([2, 0, 20, 0, 0, 0]);
+    let header = compat_header([0, 512, 0, 1], [2, 20, 0]);
     database.load_all("f", &[(1, header), (1025, vec![0; 1024])]);
     let line = format!("INSERT f ITEMS {} another", "same ".repeat(200));
-    let answers = integers(database.run(&line).unwrap());
+    let answers = database.numbers(&line);
     assert!(answers.iter().filter(|&&answer| answer == 0).count() > 2 * MOST_REFUSED);
     assert_eq!(answers.last(), Some(&1));
     assert_eq!(database.run("EXISTS f another"), Ok(Reply::Bool(true)));
@@ -76,7 +70,7 @@ fn a_window_takes_no_memory_before_it_is_within_the_limit() {
         let mut database = Database::new();
         let line = format!("RESERVE f 20000 WINDOW 60 {further}");
         database.run(&line).unwrap();
-        let Ok(Reply::Integer(bytes)) = database.run("INFO f SIZE") else { panic!("none") };
+        let bytes = database.number("INFO f SIZE");
         for (limit, is_enough) in [(bytes, true), (bytes - 1, false)] {
             let mut limited = Database::new();
             limited.0.limit = limit.try_into().unwrap();
@@ -110,7 +104,7 @@ fn a_source_that_is_named_a_thousand_times_counts_once() {
     assert_eq!(parts.copies, 3);
     assert_eq!(parts.finish(), Ok(Outcome::Done(Reply::Ok)));
     for database in &mut databases {
-        let counts = integers(database.run("MCOUNT a shared a b c none").unwrap());
+        let counts = database.numbers("MCOUNT a shared a b c none");
         assert_eq!(counts, [3, 1, 1, 1, 0]);
     }
 }
@@ -122,7 +116,7 @@ fn a_merge_takes_room_for_two_filters_and_refuses_without() {
     for key in ["a", "b", "c", "d"] {
         database.run(&format!("RESERVE {key} 1000000")).unwrap();
     }
-    let Ok(Reply::Integer(bytes)) = database.run("INFO a SIZE") else { panic!("none") };
+    let bytes = database.number("INFO a SIZE");
     let bytes = u64::try_from(bytes).unwrap();
     for (line, room, fits, fits_at_once) in [
         ("MERGE a b c d", 2 * bytes, true, true),
@@ -149,7 +143,7 @@ fn a_union_stops_at_the_limit() {
     let keys: Vec<String> = (0..40).map(|number| format!("f{number}")).collect();
     for key in &keys {
         database.run(&format!("RESERVE {key} 1000")).unwrap();
-        database.run(&format!("INSERT {key} ITEMS{}", items(key, 1000))).unwrap();
+        database.run(&format!("INSERT {key} ITEMS {}", items(key, 0..1000))).unwrap();
     }
     database.0.limit = 5000;
     let line = format!("MERGE union {}", keys.join(" "));
@@ -172,7 +166,7 @@ fn a_reservation_is_refused_beyond_the_room_of_the_server() {
     ] {
         let mut database = Database::new();
         database.run(line).unwrap();
-        let Ok(Reply::Integer(bytes)) = database.run("INFO a SIZE") else { panic!("none") };
+        let bytes = database.number("INFO a SIZE");
         for (room, fits) in [(bytes, true), (bytes - 1, false)] {
             let mut database = Database::new();
             database.0.room = Some(room.try_into().unwrap());
@@ -208,18 +202,14 @@ fn shapes_of_redisbloom_whose_lookups_read_many_slots_are_refused() {
         (2, 65_535, 1, false),
         (2, 20, u64::MAX, false),
     ] {
-        let fields = [0, 1, 0, tables].into_iter().flat_map(u64::to_le_bytes);
-        let options = [bucket_size, iterations, 1].into_iter().flat_map(u16::to_le_bytes);
-        let header: Vec<u8> = fields.chain(options).collect();
+        let header = compat_header([0, 1, 0, tables], [bucket_size, iterations, 1]);
         let outcome = Database::new().load("a", &(1, header));
         let expected = if is_few { Ok(Reply::Ok) } else { Err(Error::Create) };
         assert_eq!(outcome, expected, "{bucket_size} {iterations} {tables}");
     }
     // Nor does a filter grow to one.
     let mut database = Database::new();
-    let fields = [0_u64, 1, 0, 1].into_iter().flat_map(u64::to_le_bytes);
-    let header: Vec<u8> =
-        fields.chain([255_u16, 1, 1].into_iter().flat_map(u16::to_le_bytes)).collect();
+    let header = compat_header([0, 1, 0, 1], [255, 1, 1]);
     database.load_all("a", &[(1, header), (256, vec![0; 255])]);
     while database.run("ADD a x").is_ok() {}
     assert_eq!(database.run("INFO a FILTERS"), Ok(Reply::Integer(8)));

@@ -7,7 +7,7 @@ use koel_valkey::command::reply::Reply;
 use koel_valkey::command::{compact, merge};
 use testkit::storage::Random;
 
-use crate::support::{Database, integers};
+use crate::support::{Database, integers, items};
 
 type Model = BTreeMap<String, i64>;
 
@@ -18,12 +18,12 @@ fn step(database: &mut Database, model: &mut Model, random: &mut Random) {
     let line = items.join(" ");
     match random.below(4) {
         0 | 1 => {
-            let added = integers(database.run(&format!("INSERT f ITEMS {line}")).unwrap());
+            let added = database.numbers(&format!("INSERT f ITEMS {line}"));
             assert_eq!(added, vec![1; count]);
             items.into_iter().for_each(|item| *model.entry(item).or_default() += 1);
         }
         2 => {
-            let added = integers(database.run(&format!("INSERTNX f ITEMS {line}")).unwrap());
+            let added = database.numbers(&format!("INSERTNX f ITEMS {line}"));
             for (item, added) in items.into_iter().zip(added) {
                 let known = model.entry(item).or_default();
                 // An item that is in is not added; one that is not may be taken for one.
@@ -37,7 +37,7 @@ fn step(database: &mut Database, model: &mut Model, random: &mut Random) {
                 model.iter().filter(|(_, n)| **n > 0).map(|(i, _)| i).collect();
             let Some(&item) = held.get(random.below(held.len().max(1))) else { return };
             let item = item.clone();
-            let removed = integers(database.run(&format!("MDEL f {item}")).unwrap());
+            let removed = database.numbers(&format!("MDEL f {item}"));
             assert_eq!(removed, [1], "{item}");
             *model.entry(item).or_default() -= 1;
         }
@@ -51,8 +51,8 @@ fn check(database: &mut Database, model: &Model) {
         return;
     }
     let line = items.join(" ");
-    let counts = integers(database.run(&format!("MCOUNT f {line}")).unwrap());
-    let found = integers(database.run(&format!("MEXISTS f {line}")).unwrap());
+    let counts = database.numbers(&format!("MCOUNT f {line}"));
+    let found = database.numbers(&format!("MEXISTS f {line}"));
     let mut surplus = 0;
     for ((&known, &count), found) in model.values().zip(&counts).zip(found) {
         assert!(count >= known && found == i64::from(count > 0));
@@ -89,15 +89,13 @@ fn a_filter_that_grows_keeps_its_error_rate() {
         let mut database = Database::new();
         database.run(&format!("RESERVE f 1024 ERROR {error}")).unwrap();
         for start in (0..100_000).step_by(500) {
-            let items: Vec<String> = (start..start + 500).map(|n| format!("in{n}")).collect();
-            let reply = database.run(&format!("INSERT f ITEMS {}", items.join(" ")));
-            assert_eq!(integers(reply.unwrap()), vec![1; 500]);
+            let line = format!("INSERT f ITEMS {}", items("in", start..start + 500));
+            assert_eq!(database.numbers(&line), vec![1; 500]);
         }
         let mut found = 0;
         for start in (0..200_000).step_by(1000) {
-            let items: Vec<String> = (start..start + 1000).map(|n| format!("out{n}")).collect();
-            let reply = database.run(&format!("MEXISTS f {}", items.join(" ")));
-            found += integers(reply.unwrap()).into_iter().sum::<i64>();
+            let line = format!("MEXISTS f {}", items("out", start..start + 1000));
+            found += database.numbers(&line).into_iter().sum::<i64>();
         }
         let error: f64 = error.parse().unwrap();
         let expected = 200_000.0 * error;
@@ -111,13 +109,12 @@ fn a_filter_that_grows_keeps_its_error_rate() {
 fn a_fixed_filter_takes_its_capacity_and_says_when_it_is_full() {
     let mut database = Database::new();
     database.run("RESERVE f 500 EXPANSION 0").unwrap();
-    let items: Vec<String> = (0..3000).map(|n| format!("item{n}")).collect();
-    let line = items.join(" ");
-    let added = integers(database.run(&format!("INSERT f ITEMS {line}")).unwrap());
+    let line = items("item", 0..3000);
+    let added = database.numbers(&format!("INSERT f ITEMS {line}"));
     assert!(added[..500].iter().all(|&added| added == 1));
     assert!(added.iter().filter(|&&added| added == 0).count() > 2000);
     // An item that was refused is not in, unless another one looks like it.
-    let found = integers(database.run(&format!("MEXISTS f {line}")).unwrap());
+    let found = database.numbers(&format!("MEXISTS f {line}"));
     assert!(added.iter().zip(&found).all(|(added, found)| added <= found));
     let wrong = added.iter().zip(&found).filter(|(added, found)| added != found).count();
     assert!(wrong < 30, "{wrong}");
@@ -134,15 +131,15 @@ fn a_merge_is_the_sum_and_a_failed_one_changes_nothing() {
         database.run(&format!("INSERT {key} ITEMS {item} only-{key}")).unwrap();
     }
     assert_eq!(database.run("MERGE union a b c"), Ok(Reply::Ok));
-    let counts = database.run("MCOUNT union x y only-a only-b only-c none").unwrap();
-    assert_eq!(integers(counts), [2, 1, 1, 1, 1, 0]);
+    let counts = database.numbers("MCOUNT union x y only-a only-b only-c none");
+    assert_eq!(counts, [2, 1, 1, 1, 1, 0]);
     assert_eq!(database.run("MERGE a a"), Ok(Reply::Ok));
     assert_eq!(database.run("COUNT a x"), Ok(Reply::Integer(2)));
     database.run("RESERVE other 100000 ERROR 0.01").unwrap();
     let text = database.run("MERGE union a other").unwrap_err().to_string();
     assert!(text.contains("the filters differ"), "{text}");
-    let counts = database.run("MCOUNT union x y only-a only-b only-c none").unwrap();
-    assert_eq!(integers(counts), [2, 1, 1, 1, 1, 0]);
+    let counts = database.numbers("MCOUNT union x y only-a only-b only-c none");
+    assert_eq!(counts, [2, 1, 1, 1, 1, 0]);
 }
 
 #[test]
@@ -158,10 +155,7 @@ fn equal_commands_give_equal_bytes() {
 #[test]
 fn a_command_that_changes_nothing_is_not_replicated() {
     let mut database = Database::new();
-    let mut events = |line: &str| {
-        let words: Vec<&[u8]> = line.split_whitespace().map(str::as_bytes).collect();
-        database.with_events(&words).1
-    };
+    let mut events = |line: &str| database.with_events(line).1;
     assert_eq!(events("ADD f a"), ["add"]);
     assert_eq!(events("ADDNX f a"), [""; 0]);
     assert_eq!(events("INSERTNX f ITEMS a b"), ["add"]);

@@ -3,7 +3,7 @@
 use koel_valkey::command::reply::Reply;
 use koel_valkey::filter::native::Key;
 
-use crate::support::{Database, integers};
+use crate::support::Database;
 
 const DIGITS: &str = "00112233445566778899aAbBcCdDeEfF";
 
@@ -72,7 +72,7 @@ fn filters_of_one_secret_merge_and_others_say_what_differs() {
     database.run("RESERVE c 5000").unwrap();
     database.run("INSERT c ITEMS y").unwrap();
     assert_eq!(database.run("MERGE a c"), Ok(Reply::Ok));
-    assert_eq!(integers(database.run("MCOUNT a x y z").unwrap()), [1, 1, 0]);
+    assert_eq!(database.numbers("MCOUNT a x y z"), [1, 1, 0]);
     // A copy in chunks has the secret of its source.
     let chunks = database.dump("a");
     database.load_all("copy", &chunks);

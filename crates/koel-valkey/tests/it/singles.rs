@@ -3,7 +3,7 @@
 use koel_valkey::command::reply::Reply;
 use testkit::storage::Random;
 
-use crate::support::{Database, integers};
+use crate::support::{Database, compat_header};
 
 /// Items of a command of many.
 const MANY: usize = 7;
@@ -20,8 +20,7 @@ fn database() -> Database {
     ] {
         database.run(line).unwrap();
     }
-    let mut header: Vec<u8> = [0_u64, 512, 0, 1].iter().flat_map(|it| it.to_le_bytes()).collect();
-    header.extend([2, 0, 20, 0, 1, 0]);
+    let header = compat_header([0, 512, 0, 1], [2, 20, 1]);
     database.load_all("compat", &[(1, header), (1025, vec![0; 1024])]);
     database
 }
@@ -51,7 +50,7 @@ fn commands_of_one_item_answer_and_change_as_those_of_many() {
             ][random.below(5)];
             let all = if plural.starts_with('I') { "ITEMS " } else { "" };
             let line = format!("{plural} {key} {all}{}", items.join(" "));
-            let expected = integers(many.run(&line).unwrap());
+            let expected = many.numbers(&line);
             let answers = items.iter().map(|item| one.run(&format!("{single} {key} {item}")));
             let answers: Vec<i64> = answers.map(as_many).collect();
             // A list of INSERT has booleans, and only the server writes -1 for no.

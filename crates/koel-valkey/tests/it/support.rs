@@ -23,6 +23,19 @@ pub(crate) fn integers(reply: Reply) -> Vec<i64> {
     }
 }
 
+/// Words `name0 name1 ..`.
+pub(crate) fn items(name: &str, numbers: std::ops::Range<usize>) -> String {
+    let words: Vec<String> = numbers.map(|number| format!("{name}{number}")).collect();
+    words.join(" ")
+}
+
+/// The header of a filter in RedisBloom's layout: items, buckets of the first table, deletions and
+/// tables; then slots of a bucket, most iterations and expansion.
+pub(crate) fn compat_header(numbers: [u64; 4], options: [u16; 3]) -> Vec<u8> {
+    let numbers = numbers.into_iter().flat_map(u64::to_le_bytes);
+    numbers.chain(options.into_iter().flat_map(u16::to_le_bytes)).collect()
+}
+
 /// A database that the part of a command on a thread asks for keys.
 struct Shared<'a> {
     database: Cell<Option<&'a mut Database>>,
@@ -65,17 +78,35 @@ impl Database {
 
     /// Runs a command of words.
     pub(crate) fn run(&mut self, line: &str) -> Result<Reply, Error> {
+        self.with_events(line).0
+    }
+
+    /// Runs a command that returns a number, or a boolean.
+    pub(crate) fn number(&mut self, line: &str) -> i64 {
+        match self.run(line).unwrap() {
+            Reply::Integer(number) => number,
+            Reply::Bool(yes) => i64::from(yes),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    /// Runs a command that returns a list.
+    pub(crate) fn numbers(&mut self, line: &str) -> Vec<i64> {
+        integers(self.run(line).unwrap())
+    }
+
+    /// Runs a command of words, and returns the events too.
+    pub(crate) fn with_events(&mut self, line: &str) -> (Result<Reply, Error>, Vec<&'static str>) {
         let words: Vec<&[u8]> = line.split_whitespace().map(str::as_bytes).collect();
-        self.call(&words)
+        self.call_with_events(&words)
     }
 
     /// Runs a command of bytes.
     pub(crate) fn call(&mut self, arguments: &[&[u8]]) -> Result<Reply, Error> {
-        self.with_events(arguments).0
+        self.call_with_events(arguments).0
     }
 
-    /// Runs a command, and returns the events too.
-    pub(crate) fn with_events(
+    fn call_with_events(
         &mut self,
         arguments: &[&[u8]],
     ) -> (Result<Reply, Error>, Vec<&'static str>) {

@@ -6,7 +6,7 @@ use crate::server::{
     Server, await_replica, bytes, items, module, number, numbers, ok, on_each, programs, reference,
     run, until,
 };
-use crate::values::{await_rewrite, info, total};
+use crate::values::{append_only, info, total, used_memory};
 
 /// A field of `COMMAND INFO` or of a map, whatever the protocol makes of it.
 fn shown(value: &Value) -> String {
@@ -83,14 +83,9 @@ fn the_server_describes_the_commands() {
 #[ignore = "needs servers: scripts/valkey"]
 fn memory_is_counted_and_limited() {
     on_each(|_, connection| {
-        let used = |connection: &mut Connection| -> u64 {
-            let info = String::from_utf8(info(connection, "memory")).unwrap();
-            let line = info.lines().find_map(|line| line.strip_prefix("used_memory:"));
-            line.unwrap().parse().unwrap()
-        };
-        let before = used(connection);
+        let before = used_memory(connection);
         ok(connection, "CF.RESERVE big 10000000");
-        let taken = used(connection) - before;
+        let taken = used_memory(connection) - before;
         assert!((13_000_000..18_000_000).contains(&taken), "{taken}");
         ok(connection, "CF.ADD big a");
         ok(connection, "CONFIG SET maxmemory 1mb");
@@ -217,11 +212,8 @@ fn bad_settings_are_refused_with_a_reason() {
 #[ignore = "needs servers: scripts/valkey"]
 fn large_filters_are_merged_beside_other_commands() {
     on_each(|primary, connection| {
-        let replica = primary.another();
-        let mut copy = replica.connect("resp2");
-        ok(&mut copy, &format!("REPLICAOF 127.0.0.1 {}", primary.port()));
-        ok(connection, "CONFIG SET appendonly yes");
-        await_rewrite(connection);
+        let (_replica, mut copy) = primary.replica();
+        append_only(connection);
         for key in ["a", "b", "c"] {
             ok(connection, &format!("CF.RESERVE {key} 300000"));
             for start in (0..60_000).step_by(1000) {
@@ -269,11 +261,8 @@ fn large_filters_are_merged_beside_other_commands() {
 #[ignore = "needs servers: scripts/valkey"]
 fn a_merge_keeps_the_time_to_live_of_its_destination() {
     on_each(|primary, connection| {
-        let replica = primary.another();
-        let mut copy = replica.connect("resp2");
-        ok(&mut copy, &format!("REPLICAOF 127.0.0.1 {}", primary.port()));
-        ok(connection, "CONFIG SET appendonly yes");
-        await_rewrite(connection);
+        let (_replica, mut copy) = primary.replica();
+        append_only(connection);
         // From 128 KiB on, filters are merged on a thread.
         for (capacity, at) in [(1000, 4_000_000_000_123_i64), (300_000, 4_000_000_000_456)] {
             for name in ["a", "b"] {

@@ -8,7 +8,7 @@ use crate::server::{
     Server, await_equal, await_replica, bytes, dump, items, load, module, number, numbers, ok,
     on_each, programs, run,
 };
-use crate::values::{info, total};
+use crate::values::{total, used_memory};
 
 #[test]
 #[ignore = "needs servers: scripts/valkey"]
@@ -80,22 +80,17 @@ fn expired_items_are_counted_by_the_server() {
 #[ignore = "needs servers: scripts/valkey"]
 fn memory_usage_is_what_filters_take() {
     on_each(|_, connection| {
-        let used = |connection: &mut Connection| -> i64 {
-            let text = String::from_utf8(info(connection, "memory")).unwrap();
-            let line = text.lines().find_map(|line| line.strip_prefix("used_memory:"));
-            line.unwrap().parse().unwrap()
-        };
         for (key, options, filters) in [
             ("small", "1024", 10_000),
             ("fixed", "5000 EXPANSION 0", 1000),
             ("window", "1000 WINDOW 60", 1000),
         ] {
-            let before = used(connection);
+            let before = used_memory(connection);
             for name in 0..filters {
                 ok(connection, &format!("CF.RESERVE {key}{name} {options}"));
                 ok(connection, &format!("CF.INSERT {key}{name} ITEMS a b b b"));
             }
-            let taken = used(connection) - before;
+            let taken = used_memory(connection) - before;
             let usage =
                 number(&ok(connection, &format!("MEMORY USAGE {key}7 SAMPLES 0"))) * filters;
             let difference = (usage - taken).abs();
@@ -109,9 +104,7 @@ fn memory_usage_is_what_filters_take() {
 #[ignore = "needs servers: scripts/valkey"]
 fn refuted_items_are_refuted_everywhere() {
     on_each(|primary, connection| {
-        let replica = primary.another();
-        let mut other = replica.connect("resp2");
-        ok(&mut other, &format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+        let (replica, mut other) = primary.replica();
         ok(connection, "CF.RESERVE f 2500 ERROR 0.03 EXPANSION 0");
         ok(connection, &format!("CF.INSERT f ITEMS {}", items("in", 0..2000)));
         let absent = items("out", 0..3000);
@@ -258,8 +251,7 @@ fn a_secret_can_be_given_or_left_out() {
 #[ignore = "needs servers: scripts/valkey"]
 fn a_refused_command_does_not_trouble_a_replica() {
     on_each(|primary, connection| {
-        let replica = primary.another();
-        ok(&mut replica.connect("resp2"), &format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+        let (replica, _) = primary.replica();
         ok(connection, "CF.RESERVE f 100 WINDOW 1000 EXPANSION 0");
         for number in 0..400 {
             drop(run(connection, &format!("CF.ADD f i{number}")));

@@ -130,6 +130,14 @@ impl Server {
         Self::start(&self.program, &[module("")])
     }
 
+    /// A replica, and a connection to it.
+    pub(crate) fn replica(&self) -> (Self, Connection) {
+        let replica = self.another();
+        let mut connection = replica.connect("resp2");
+        ok(&mut connection, &format!("REPLICAOF 127.0.0.1 {}", self.port));
+        (replica, connection)
+    }
+
     /// Kills the server, and starts one with other modules in its folder.
     pub(crate) fn then_with(self, modules: &[String], further: &[&str]) -> Self {
         let (folder, program) = (Arc::clone(&self.folder), self.program.clone());

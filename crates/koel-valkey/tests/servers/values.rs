@@ -52,8 +52,7 @@ fn filters_survive_files_copies_and_payloads() {
         ok(connection, "CONFIG SET aof-use-rdb-preamble no");
         for reload in ["DEBUG RELOAD", "DEBUG LOADAOF"] {
             if reload == "DEBUG LOADAOF" {
-                ok(connection, "CONFIG SET appendonly yes");
-                await_rewrite(connection);
+                append_only(connection);
             }
             ok(connection, reload);
             let after: Vec<_> = keys.iter().map(|key| digest(connection, key)).collect();
@@ -84,6 +83,12 @@ fn text(word: &str) -> Value {
     Value::SimpleString(word.to_owned())
 }
 
+/// From now on the server writes an append-only file.
+pub(crate) fn append_only(connection: &mut Connection) {
+    ok(connection, "CONFIG SET appendonly yes");
+    await_rewrite(connection);
+}
+
 pub(crate) fn await_rewrite(connection: &mut Connection) {
     let idle = ["aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0", "rdb_bgsave_in_progress:0"];
     until("a rewrite", || {
@@ -100,6 +105,13 @@ pub(crate) fn info(connection: &mut Connection, section: &str) -> Vec<u8> {
     }
 }
 
+/// A number of the server in INFO.
+pub(crate) fn used_memory(connection: &mut Connection) -> i64 {
+    let text = String::from_utf8(info(connection, "memory")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("used_memory:"));
+    line.unwrap().parse().unwrap()
+}
+
 /// A number of the module in INFO.
 pub(crate) fn total(connection: &mut Connection, name: &str) -> u64 {
     let text = String::from_utf8(info(connection, "everything")).unwrap();
@@ -113,9 +125,7 @@ fn a_replica_is_equal_byte_by_byte() {
     on_each(|primary, connection| {
         // Half of it comes with the file, the other half as commands.
         let keys = fill(connection);
-        let replica = primary.another();
-        let mut other = replica.connect("resp2");
-        ok(&mut other, &format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+        let (_replica, mut other) = primary.replica();
         await_replica(connection);
         let mut random = Random::new(3);
         for _ in 0..300 {
@@ -150,8 +160,7 @@ fn items_that_the_limit_of_a_primary_refuses_do_not_get_to_replicas() {
         let (mut connection, mut other) = (primary.connect("resp2"), replica.connect("resp2"));
         let connection = &mut connection;
         ok(&mut other, &format!("REPLICAOF 127.0.0.1 {}", primary.port()));
-        ok(connection, "CONFIG SET appendonly yes");
-        await_rewrite(connection);
+        append_only(connection);
         for key in ["f", "g", "h"] {
             load(connection, key, &reference_chunks());
         }

@@ -10,7 +10,7 @@ use redis::{Connection, Value};
 use crate::server::{
     await_replica, bytes, call, dump, items, load, number, numbers, ok, on_each, run,
 };
-use crate::values::{await_rewrite, digest, info};
+use crate::values::{append_only, await_rewrite, digest, info};
 
 /// A window of two seconds, and one that does not end.
 const SHORT: &str = "CF.RESERVE short 1000 WINDOW 2";
@@ -38,9 +38,7 @@ fn write(connection: &mut Connection) {
 #[ignore = "needs servers: scripts/valkey"]
 fn windows_are_equal_on_replicas_and_in_files() {
     on_each(|primary, connection| {
-        let replica = primary.another();
-        let mut other = replica.connect("resp2");
-        ok(&mut other, &format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+        let (_replica, mut other) = primary.replica();
         ok(connection, SHORT);
         ok(connection, LONG);
         let reserved = number(&ok(connection, "CF.INFO long SIZE"));
@@ -48,8 +46,7 @@ fn windows_are_equal_on_replicas_and_in_files() {
             ok(connection, &format!("CF.INSERT long ITEMS {}", items("x", start..start + 1000)));
         }
         assert!(number(&ok(connection, "CF.INFO long SIZE")) > 2 * reserved);
-        ok(connection, "CONFIG SET appendonly yes");
-        await_rewrite(connection);
+        append_only(connection);
         write(connection);
         ok(connection, "MULTI");
         ok(connection, "CF.ADD short last");
