@@ -13,7 +13,7 @@ mod error;
 mod expiring;
 mod face;
 #[cfg(any(feature = "std", feature = "serde"))]
-mod file;
+pub mod file;
 mod filter;
 mod host;
 mod image;

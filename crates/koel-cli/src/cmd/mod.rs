@@ -67,9 +67,8 @@ Also:
 A key is a line or a field of one, or with -0 the exact bytes before a NUL.
 Input may be plain text (UTF-8, UTF-16 or any bytes), gzip or zstd.
 
-A file is replaced in one step: it is complete, or it is the old one. On file systems that need a
-name for incomplete files, koel may leave a file .koel-* if it is killed. The next koel that
-writes into the folder removes it.
+A file is replaced in one step: it is complete, or it is the old one. If koel is killed, it may
+leave a file .koel-*. The next koel that writes into the folder removes it.
 
 Exit codes: 0 found or done, 1 nothing found, 2 error, 3 the filter is full.";
 

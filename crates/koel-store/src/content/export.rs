@@ -3,11 +3,13 @@
 use std::io::Write;
 use std::path::Path;
 
+use koel::file::{Readers, Replacement, folder_of};
+
 use super::archive::Archive;
 use super::entry::{Entry, Kind};
 use super::error::ArchiveError;
 use super::read::Chunks;
-use super::replace::{self, Readers, Replacement};
+use super::temporary;
 
 impl Archive {
     /// Writes the file with this name to `sink`. Returns its length in bytes.
@@ -55,7 +57,7 @@ impl Archive {
     /// # Errors
     /// As [`export`](Self::export).
     pub fn export_file(&self, name: impl AsRef<[u8]>, path: &Path) -> Result<u64, ArchiveError> {
-        replace::sweep(replace::folder_of(path));
+        temporary::sweep(folder_of(path));
         let mut new = Replacement::of(path).map_err(ArchiveError::Write)?;
         let length = self.export(name, &mut new)?;
         new.finish(Readers::Usual).map_err(ArchiveError::Write)?;

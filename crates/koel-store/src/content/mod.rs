@@ -62,7 +62,6 @@ mod names;
 mod numbers;
 mod read;
 mod repair;
-pub mod replace;
 mod rewrite;
 mod spare;
 mod temporary;
@@ -71,6 +70,12 @@ mod tree;
 mod verify;
 mod versions;
 mod write;
+
+/// Replacing a file in one step, and removing what killed processes have left of that.
+pub mod replace {
+    pub use super::temporary::sweep;
+    pub use koel::file::{Readers, Replacement, folder_of};
+}
 
 pub use archive::Archive;
 pub use chunks::Chunking;

@@ -7,44 +7,19 @@
 //! of another one seems to have ended, but it has its lock. Links cannot be locked, and have such a
 //! name for an instant.
 //!
-//! The library `koel` gives such names too, and removes none: it cannot ask for processes.
-
-use std::fs::File;
-use std::io;
-
-/// Gives a file that was created for its owner only the mode that the umask gives to a new file.
-#[cfg(unix)]
-pub(super) fn allow_usual_readers(file: &File) -> io::Result<()> {
-    use rustix::{fs::Mode, process::umask};
-
-    // The mask can only be read by setting it.
-    let mask = umask(Mode::RWXG | Mode::RWXO);
-    umask(mask);
-    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(0o666).difference(mask))?)
-}
-
-/// Does nothing: the system gives new files their mode.
-#[cfg(not(unix))]
-pub(super) fn allow_usual_readers(_file: &File) -> io::Result<()> {
-    Ok(())
-}
-
-/// Returns how the names of this process begin.
-pub(super) fn prefix() -> String {
-    format!(".koel-{}-", std::process::id())
-}
-
-/// Keeps other processes from sweeping a file.
-pub(super) fn lock(file: &File) -> io::Result<()> {
-    match file.lock() {
-        // The file system has no locks.
-        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
-        locked => locked,
-    }
-}
+//! `koel::file` gives such names to replacements, and removes none: it cannot ask for processes.
 
 #[cfg(unix)]
-pub(super) use unix::{make, sweep};
+pub(super) use unix::{allow_usual_readers, lock, make, sweep as sweep_open};
+
+/// Removes the temporary files in a folder that killed processes of this user have left: files that
+/// nobody has locked. Does nothing on other systems than Unix.
+pub fn sweep(folder: &std::path::Path) {
+    #[cfg(unix)]
+    std::fs::File::open(folder).into_iter().for_each(unix::sweep);
+    #[cfg(not(unix))]
+    let _ = folder;
+}
 
 #[cfg(unix)]
 mod unix {
@@ -56,10 +31,31 @@ mod unix {
 
     use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
     use rustix::io::Errno;
-    use rustix::process::{Pid, geteuid, test_kill_process};
+    use rustix::process::{Pid, geteuid, test_kill_process, umask};
 
     /// The entries of a folder that are examined: reading more would delay every restoration.
     const MAX_SWEPT: usize = 100_000;
+
+    /// Gives a file that was created for its owner only the mode that the umask gives to a new file.
+    pub(in crate::content) fn allow_usual_readers(file: &File) -> io::Result<()> {
+        // The mask can only be read by setting it.
+        let mask = umask(Mode::RWXG | Mode::RWXO);
+        umask(mask);
+        Ok(fs::fchmod(file, Mode::from_raw_mode(0o666).difference(mask))?)
+    }
+
+    /// Keeps other processes from sweeping a file.
+    pub(in crate::content) fn lock(file: &File) -> io::Result<()> {
+        match file.lock() {
+            // The file system has no locks.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+            locked => locked,
+        }
+    }
+
+    fn prefix() -> String {
+        format!(".koel-{}-", std::process::id())
+    }
 
     /// Calls `make` with a new name until it is not in use. Returns the name, too.
     pub(in crate::content) fn make<T>(
@@ -68,7 +64,7 @@ mod unix {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let name = format!("{}{number}", super::prefix()).into_bytes();
+            let name = format!("{}{number}", prefix()).into_bytes();
             match make(&name) {
                 Ok(made) => return Ok((made, name)),
                 Err(Errno::EXIST) => {}
@@ -129,7 +125,7 @@ mod unix {
             let mut child = std::process::Command::new("true").spawn().unwrap();
             let ended = child.id();
             child.wait().unwrap();
-            let own = super::super::prefix() + "1";
+            let own = prefix() + "1";
             let left = [format!(".koel-{ended}-1"), format!(".koel-{ended}-aB3")];
             let kept = [
                 own.as_str(),
@@ -151,7 +147,7 @@ mod unix {
             disk::create_dir(at(&format!(".koel-{ended}-3"))).unwrap();
             let held = at(&format!(".koel-{ended}-held"));
             let holder = File::create(&held).unwrap();
-            super::super::lock(&holder).unwrap();
+            lock(&holder).unwrap();
             let swept = || sweep(File::open(folder.path()).unwrap());
             swept();
             assert!(held.exists());

@@ -1,7 +1,6 @@
 //! Saving to paths and writers, and loading from paths and readers.
 //!
-//! * **A save is all or nothing.** It writes a new file beside the target, syncs it, and renames
-//!   it. Until then only the owner can read it, since a header may hold a secret key.
+//! * **A save is all or nothing.** A new file replaces the old one (`replace.rs`).
 //! * **A forged header takes no memory.** A load checks the header first. From a reader it then
 //!   takes at most twice the memory of the bytes that have come, or 1 MiB. A file on a disk says
 //!   its own length, which must be the header's.
@@ -10,7 +9,6 @@
 
 extern crate std;
 
-use core::sync::atomic::{AtomicUsize, Ordering};
 use std::format;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
@@ -20,6 +18,7 @@ use std::string::String;
 use thiserror::Error;
 
 use super::FileImage;
+use super::replace::{Readers, Replacement, folder_of, sync_folder};
 use crate::error::ImageError;
 use crate::image::{HEADER_BYTES, Header};
 use crate::mem::buffer::Buffer;
@@ -177,24 +176,11 @@ pub(super) fn save<R, E: From<FileError>>(
         return write(&mut OpenOptions::new().append(true).open(path).map_err(failed)?);
     }
     let target = end_of_links(path);
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    let (temporary, mut file) = create_in(folder).map_err(failed)?;
-    let replace = |file: &File| {
-        if let Ok(old) = fs::metadata(&target) {
-            copy_access(&old, file)?;
-        }
-        file.sync_all()?;
-        fs::rename(&temporary, &target)
-    };
-    let written = write(&mut file).and_then(|it| replace(&file).map(|()| it).map_err(failed));
-    if written.is_err() {
-        // The first error says more than one of the removal would.
-        drop(fs::remove_file(&temporary));
-    }
-    let written = written?;
+    let mut new = Replacement::of(&target).map_err(failed)?;
+    let written = write(new.file())?;
+    new.rename(Readers::Kept).map_err(failed)?;
     let unsynced = |error| FileError::Unsynced { path: PathBuf::from(path), error };
-    sync_folder(folder).map_err(|error| unsynced(error).into()).map(|()| written)
+    sync_folder(folder_of(&target)).map_err(|error| unsynced(error).into()).map(|()| written)
 }
 
 /// The path at the end of symbolic links, which stay. There may be no file there yet.
@@ -205,53 +191,6 @@ fn end_of_links(path: &Path) -> PathBuf {
         end = end.parent().unwrap_or(Path::new("")).join(next);
     }
     end
-}
-
-/// Gives the new file the owner and the mode of the old one, as far as this process has the right
-/// to. Without the group of the old one, its mode would let another group read the file.
-#[cfg(unix)]
-fn copy_access(old: &fs::Metadata, new: &File) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-
-    let has_group = fchown(new, Some(old.uid()), Some(old.gid())).is_ok()
-        || fchown(new, None, Some(old.gid())).is_ok();
-    let kept = if has_group { 0o7777 } else { 0o707 };
-    new.set_permissions(fs::Permissions::from_mode(old.mode() & kept))
-}
-
-#[cfg(not(unix))]
-fn copy_access(old: &fs::Metadata, new: &File) -> io::Result<()> {
-    new.set_permissions(old.permissions())
-}
-
-/// Makes a rename durable, unless this process may not read the folder: one of mode 0300 takes new
-/// files, and cannot be opened.
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    if cfg!(not(unix)) {
-        return Ok(());
-    }
-    match File::open(folder) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        opened => opened?.sync_all(),
-    }
-}
-
-/// A new file that only the owner can read, and its path.
-fn create_in(folder: &Path) -> io::Result<(PathBuf, File)> {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    loop {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = folder.join(format!(".koel-{}-{number}", std::process::id()));
-        match options.open(&path) {
-            // Left by a process of this number that was killed.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            opened => return opened.map(|file| (path, file)),
-        }
-    }
 }
 
 fn load<T: FileImage>(path: &Path) -> Result<T, FileError> {

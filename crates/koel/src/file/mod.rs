@@ -1,7 +1,8 @@
 //! What can be saved and loaded: filters, maplets, counting filters and expiring filters, each as
 //! its file image (docs/FORMAT.md).
 //!
-//! * `disk`: paths, readers and writers. Needs the standard library, as `pieces` does.
+//! * `disk`: paths, readers and writers. Needs the standard library, as `replace` and `pieces` do.
+//! * `replace`: a file that replaces another one in one step; for any bytes.
 //! * `pieces`: the file of a filter that many machines have built.
 //! * `serde.rs` puts the same images into other messages.
 
@@ -9,9 +10,13 @@
 mod disk;
 #[cfg(feature = "std")]
 mod pieces;
+#[cfg(feature = "std")]
+mod replace;
 
 #[cfg(feature = "std")]
 pub use disk::FileError;
+#[cfg(feature = "std")]
+pub use replace::{Readers, Replacement, folder_of};
 
 use crate::error::ImageError;
 use crate::image::{Header, Kind};

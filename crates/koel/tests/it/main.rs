@@ -31,6 +31,7 @@ mod multiset;
 mod patch;
 mod pieces;
 mod rates;
+mod replace;
 mod route;
 #[cfg(feature = "serde")]
 mod serde;

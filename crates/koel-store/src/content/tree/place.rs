@@ -95,7 +95,7 @@ impl<'a> Place<'a> {
             return Err(io::Error::other("it is the folder of the store"));
         }
         if !opened.is_new {
-            temporary::sweep(&opened.folder);
+            temporary::sweep_open(&opened.folder);
         }
         Ok(self.opened.get_or_init(|| opened).folder.as_fd())
     }
