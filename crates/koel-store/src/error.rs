@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use crate::kernel::file_names::MANIFEST;
-use crate::kernel::kind::StoreKind;
+use crate::kernel::manifest::StoreKind;
 
 /// Why an operation of a store failed. None of these errors loses acknowledged data.
 #[derive(Debug)]

@@ -26,16 +26,17 @@ pub use kernel::damage::Damage;
 pub use kernel::disk::DiskFolder;
 pub use kernel::durability::Durability;
 pub use kernel::files;
-pub use kernel::kind::StoreKind;
-pub use kernel::torn::TornEnd;
+pub use kernel::manifest::StoreKind;
+pub use kernel::recovery::TornEnd;
+pub use kernel::salvage::SalvageReport;
 pub use log::{
-    CompactReport, Iter, Keys, LogOpenReport, LogOptions, LogSalvageReport, LogStats, LogStore,
-    LogVerifyReport, ValueReader,
+    CompactReport, Iter, Keys, LogOpenReport, LogOptions, LogStats, LogStore, LogVerifyReport,
+    ValueReader,
 };
 #[cfg(feature = "trials")]
 #[doc(hidden)]
 pub use lsm::table_trial;
 pub use lsm::{
-    CompactionPolicy, Compression, LsmOpenReport, LsmOptions, LsmSalvageReport, LsmStats, LsmStore,
-    LsmVerifyReport, Range, RunStats, Snapshot,
+    CompactionPolicy, Compression, LsmOpenReport, LsmOptions, LsmStats, LsmStore, LsmVerifyReport,
+    Range, RunStats, Snapshot,
 };

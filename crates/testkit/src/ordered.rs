@@ -13,10 +13,7 @@ use koel_store::{Batch, Durability, Error, LsmOptions, LsmStore};
 
 use crate::exercise::is_one_line;
 use crate::storage::{MemoryFolder, State};
-use crate::stores::{Files, files_of, input_of, one_line, salt_of, seal_log, seal_records};
-
-/// Offset of the checksum of the header of a manifest.
-const CHECKSUM: usize = 24;
+use crate::stores::{Files, files_of, input_of, one_line, seal};
 
 /// New stores have the same seed, so that an input does the same each time.
 fn options() -> LsmOptions {
@@ -26,18 +23,6 @@ fn options() -> LsmOptions {
 /// Returns the files with tables in the place of hints, or the reverse.
 fn renamed(files: Files, from: &str, to: &str) -> Files {
     files.into_iter().map(|(name, bytes)| (name.replace(from, to), bytes)).collect()
-}
-
-/// Makes the checksums of manifest and logs valid, and gives logs the salt of the manifest.
-fn seal(files: &mut Files) {
-    let salt = salt_of(files);
-    for (name, bytes) in files {
-        if name == "MANIFEST" {
-            seal_records(bytes, CHECKSUM, salt, 0);
-        } else if name.ends_with(".log") {
-            seal_log(name, bytes, salt);
-        }
-    }
 }
 
 /// Reads a store in all ways, which agree unless `verify` reports damage. Returns its entries, if

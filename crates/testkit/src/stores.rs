@@ -28,6 +28,8 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 type Values = BTreeSet<(Vec<u8>, Vec<u8>)>;
 
 const FIRST: usize = 40;
+/// Offset of the checksum of the header of a manifest.
+const MANIFEST_CHECKSUM: usize = 24;
 /// The shortest record.
 const LEAST: usize = 24;
 const BLOCK: usize = 65_536;
@@ -203,7 +205,7 @@ impl Record {
 }
 
 /// Makes the checksums of a header, which is at its end, and of the records behind it valid.
-pub(crate) fn seal_records(bytes: &mut [u8], end: usize, salt: u64, number: u64) {
+fn seal_records(bytes: &mut [u8], end: usize, salt: u64, number: u64) {
     let header = xxh3_64(&bytes[..bytes.len().min(end)]);
     set(bytes, end, header);
     let mut at = end + 8;
@@ -215,22 +217,35 @@ pub(crate) fn seal_records(bytes: &mut [u8], end: usize, salt: u64, number: u64)
     }
 }
 
-/// Makes the checksums of a log valid, and gives it the salt of the manifest.
-pub(crate) fn seal_log(name: &str, bytes: &mut [u8], salt: u64) {
-    set(bytes, 16, salt);
-    seal_records(bytes, FIRST - 8, salt, number_in(name));
+/// A manifest of these records, each with a key and numbers.
+#[must_use]
+pub fn manifest(magic: &[u8; 8], salt: u64, records: &[(&str, Vec<u64>)]) -> Vec<u8> {
+    let mut bytes = magic.to_vec();
+    bytes.extend([1, salt, 0].into_iter().flat_map(u64::to_le_bytes));
+    for ((key, numbers), sequence) in records.iter().zip(1..) {
+        let more = if sequence < records.len() as u64 { 0x80 } else { 0 };
+        bytes.extend([0, sequence << 8 | more | 1].into_iter().flat_map(u64::to_le_bytes));
+        let lens = [key.len(), 8 * numbers.len()].map(|len| u16::try_from(len).expect("short"));
+        bytes.extend(lens.into_iter().flat_map(u16::to_le_bytes));
+        bytes.extend(key.bytes().chain(numbers.iter().flat_map(|number| number.to_le_bytes())));
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+    }
+    seal_records(&mut bytes, MANIFEST_CHECKSUM, salt, 0);
+    bytes
 }
 
-/// Makes the checksums valid, and gives logs and hints the salt of the manifest.
+/// Makes the checksums valid, but not those of tables, and gives logs and hints the salt of the
+/// manifest.
 pub fn seal(files: &mut Files) {
     let salt = salt_of(files);
     for (name, bytes) in files {
-        if name.ends_with(".log") {
-            seal_log(name, bytes, salt);
-        } else {
-            if name.ends_with(".hint") {
-                set(bytes, 16, salt);
-            }
+        if name == "MANIFEST" {
+            seal_records(bytes, MANIFEST_CHECKSUM, salt, 0);
+        } else if name.ends_with(".log") {
+            set(bytes, 16, salt);
+            seal_records(bytes, FIRST - 8, salt, number_in(name));
+        } else if name.ends_with(".hint") {
+            set(bytes, 16, salt);
             let content = bytes.len().saturating_sub(8);
             let checksum = xxh3_64(&bytes[..content]);
             set(bytes, content, checksum);

@@ -4,7 +4,7 @@
 //! that any thread has written so far; the others then find their writes durable and leave.
 //!
 //! The first write after a sync is preceded by a mark, which tells recovery what was durable
-//! (`torn.rs`).
+//! (`recovery.rs`).
 
 use std::sync::{Arc, Mutex};
 

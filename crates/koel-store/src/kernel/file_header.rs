@@ -9,7 +9,9 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::access::{self, read_up_to};
 use super::bytes::{u32_at, u64_at};
+use super::files::Folder;
 use crate::Error;
 
 /// Bytes of the header.
@@ -59,9 +61,17 @@ impl FileKind {
         }
     }
 
-    /// Returns the salt in the header of file `number`, if the header is sound.
-    pub(crate) fn salt_in(self, bytes: &[u8; SIZE], number: u64) -> Option<u64> {
-        let salt = u64_at(bytes, 16);
-        (*bytes == self.header(salt, number)).then_some(salt)
+    /// Returns the salt in the header of file `number`, if there is one and its header is sound.
+    pub(crate) fn salt_in(
+        self,
+        folder: &dyn Folder,
+        name: &str,
+        number: u64,
+    ) -> Result<Option<u64>, Error> {
+        let Some(file) = access::open(folder, name)? else { return Ok(None) };
+        let mut bytes = [0; SIZE];
+        read_up_to(&*file, &mut bytes, 0).map_err(Error::io("read", name))?;
+        let salt = u64_at(&bytes, 16);
+        Ok((bytes == self.header(salt, number)).then_some(salt))
     }
 }

@@ -13,13 +13,12 @@
 //! | `record.rs` | the format of a record, and its checksum |
 //! | `segment.rs` | one file of records |
 //! | `scan.rs` | the records of a segment, in order |
-//! | `detect.rs`, `kind.rs` | which kind of store a folder has |
-//! | `replace.rs` | replacing the manifest in one step |
+//! | `manifest.rs` | the kind of a store and its files, replaced in one step |
 //! | `batch.rs` | writes that take effect together |
 //! | `log_end.rs` | the end of a log: appending, what a failure means, the next file |
 //! | `durability.rs` | when a write is acknowledged, and group commit |
-//! | `torn.rs` | where a log ends: a torn end, or damage |
-//! | `leftovers.rs` | files that a crash left behind, and manifests of an earlier moment |
+//! | `recovery.rs` | opening: where a log ends, and what a crash left behind |
+//! | `salvage.rs` | what is left of a store that does not open |
 //! | `damage.rs` | damage as a list instead of an error |
 //! | `poison.rs` | no write after a failed one |
 //! | `folder_lock.rs` | the lock of the folder |
@@ -31,25 +30,23 @@ pub(crate) mod batch;
 pub(crate) mod bytes;
 pub(crate) mod counter;
 pub(crate) mod damage;
-mod detect;
 pub(crate) mod disk;
 pub(crate) mod durability;
 pub(crate) mod file_header;
 pub(crate) mod file_names;
 pub mod files;
 pub(crate) mod folder_lock;
-pub(crate) mod kind;
-pub(crate) mod leftovers;
 pub(crate) mod lock;
 pub(crate) mod log_end;
+pub(crate) mod manifest;
 pub(crate) mod memory;
 mod open_folder;
 pub(crate) mod poison;
 pub(crate) mod pool;
 pub(crate) mod random;
 pub(crate) mod record;
-pub(crate) mod replace;
+pub(crate) mod recovery;
+pub(crate) mod salvage;
 pub(crate) mod scan;
 pub(crate) mod segment;
-pub(crate) mod torn;
 pub(crate) mod wakeup;

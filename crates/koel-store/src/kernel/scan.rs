@@ -3,9 +3,11 @@
 //! Reads ahead [`AHEAD`] bytes at a time. A longer record is checked in constant memory before it
 //! is read, so a damaged length does not decide how much memory is taken.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::bytes::{u64_at, usize_of};
+use super::damage::{Damage, collect_damage};
 use super::memory;
 use super::record::{self, ALIGNMENT, HEADER, Header, Kind, MARK};
 use super::segment::{FIRST_RECORD, Segment};
@@ -35,7 +37,19 @@ pub(crate) struct Record<'a> {
     pub(crate) body: &'a [u8],
 }
 
+/// What [`Scan::each_sound`] found.
+#[derive(Debug)]
+pub(crate) enum Found<'a> {
+    Record(Record<'a>),
+    Damage(Range<u64>),
+}
+
 impl<'a> Record<'a> {
+    /// Returns the offset behind the record.
+    pub(crate) fn end(&self) -> u64 {
+        self.offset + self.header.size()
+    }
+
     pub(crate) fn key(&self) -> &'a [u8] {
         self.header.key(self.body)
     }
@@ -114,6 +128,27 @@ impl Scan {
         }
         self.at = self.end;
         Ok(())
+    }
+
+    /// Calls `each` with every sound record from here on. Damage is added to the list, and `each`
+    /// gets the bytes that it takes.
+    pub(crate) fn each_sound(
+        &mut self,
+        damages: &mut Vec<Damage>,
+        mut each: impl FnMut(Found<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        loop {
+            match self.next() {
+                Ok(Some(record)) => each(Found::Record(record))?,
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    collect_damage::<()>(damages, Err(error))?;
+                    let from = self.at;
+                    self.resume()?;
+                    each(Found::Damage(from..self.at))?;
+                }
+            }
+        }
     }
 
     /// In a hole of a sparse file, moves on to its end. Asks once for each buffer.

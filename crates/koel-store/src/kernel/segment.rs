@@ -34,7 +34,8 @@ pub(crate) const SIZES: RangeInclusive<u64> = 4 << 10..=16 << 30;
 /// Offset of the first record.
 pub(crate) const FIRST_RECORD: u64 = 40;
 
-const KIND: FileKind = FileKind { magic: *b"koellog\n", version: 1 };
+/// The header of a segment.
+pub(crate) const FILE: FileKind = FileKind { magic: *b"koellog\n", version: 1 };
 /// Bytes of the shortest read of a record: smaller reads cost the same.
 const MIN_READ: u64 = 512;
 /// Bytes of the longest first read of a record. Only a very long key makes a body longer.
@@ -96,7 +97,7 @@ impl Segment {
     }
 
     fn write_header(&self) -> Result<(), Error> {
-        self.write(&KIND.header(self.salt, self.number), 0)?;
+        self.write(&FILE.header(self.salt, self.number), 0)?;
         self.set_end(FIRST_RECORD);
         Ok(())
     }
@@ -107,7 +108,7 @@ impl Segment {
         let segment = Self::open_unchecked(folder, salt, number)?.ok_or_else(missing)?;
         let mut bytes = [0; file_header::SIZE];
         segment.read_up_to(&mut bytes, 0)?;
-        KIND.check(&bytes, (salt, number), &segment.name)?;
+        FILE.check(&bytes, (salt, number), &segment.name)?;
         Ok(segment)
     }
 
@@ -123,14 +124,6 @@ impl Segment {
         let segment = Self::with_file(file, name, salt, number);
         segment.set_end(segment.file_len()?);
         Ok(Some(segment))
-    }
-
-    /// Returns the salt in the header of segment `number`, if the header is sound.
-    pub(crate) fn salt_in(folder: &dyn Folder, number: u64) -> Result<Option<u64>, Error> {
-        let Some(segment) = Self::open_unchecked(folder, 0, number)? else { return Ok(None) };
-        let mut bytes = [0; file_header::SIZE];
-        segment.read_up_to(&mut bytes, 0)?;
-        Ok(KIND.salt_in(&bytes, number))
     }
 
     fn with_file(file: Arc<dyn File>, name: String, salt: u64, number: u64) -> Self {

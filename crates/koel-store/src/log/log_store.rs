@@ -10,7 +10,6 @@ use super::compact::CompactReport;
 use super::iter::{Iter, Keys};
 use super::options::LogOptions;
 use super::pick::Policy;
-use super::salvage::LogSalvageReport;
 use super::state::LogOpenReport;
 use super::stats::LogStats;
 use super::store::Store;
@@ -24,6 +23,7 @@ use crate::kernel::durability::{Durability, LogPosition};
 use crate::kernel::files::Folder;
 use crate::kernel::folder_lock::FolderLock;
 use crate::kernel::pool::Pool;
+use crate::kernel::salvage::SalvageReport;
 use crate::kernel::segment::FIRST_RECORD;
 use crate::kernel::wakeup::Signal;
 
@@ -311,7 +311,7 @@ impl LogStore {
         &self,
         damaged: impl AsRef<Path>,
         progress: impl FnMut(u64, u64),
-    ) -> Result<LogSalvageReport, Error> {
+    ) -> Result<SalvageReport, Error> {
         DiskFolder::with(damaged.as_ref(), true, |folder| self.salvage_in(&folder, progress))
     }
 
@@ -323,7 +323,7 @@ impl LogStore {
         &self,
         damaged: &dyn Folder,
         progress: impl FnMut(u64, u64),
-    ) -> Result<LogSalvageReport, Error> {
+    ) -> Result<SalvageReport, Error> {
         let _lock = FolderLock::take(damaged)?;
         self.store.salvage(damaged, progress)
     }

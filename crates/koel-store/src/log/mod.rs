@@ -21,7 +21,6 @@
 //! | `state.rs`, `watch.rs`, `hint_cache.rs` | plain data in it |
 //! | `segments.rs` | the live segments; locations |
 //! | `index.rs` | hash -> locations, in memory |
-//! | `manifest.rs` | which segments are live |
 //! | `hint.rs` | what the index needs to know of a segment |
 //! | `options.rs` | how a store is opened |
 
@@ -33,7 +32,6 @@ mod hint_cache;
 mod index;
 mod iter;
 mod log_store;
-mod manifest;
 mod open;
 mod options;
 mod pick;
@@ -57,7 +55,6 @@ pub use compact::CompactReport;
 pub use iter::{Iter, Keys};
 pub use log_store::LogStore;
 pub use options::LogOptions;
-pub use salvage::LogSalvageReport;
 pub use state::LogOpenReport;
 pub use stats::LogStats;
 pub use value::ValueReader;

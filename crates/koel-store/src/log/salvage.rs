@@ -18,71 +18,52 @@
 //!
 //! Cost: reads everything once, writes every record once, and compacts the result.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::hint::{self, Note};
 use super::iter::Keys;
-use super::manifest::{Entry, Manifest};
 use super::pick::Policy;
-use super::store::{Store, hash};
+use super::store::Store;
 use super::value::ValueReader;
 use crate::Error;
-use crate::error::FOLDER;
-use crate::kernel::damage::{Damage, collect_damage};
+use crate::kernel::damage::Damage;
 use crate::kernel::durability::Durability;
-use crate::kernel::file_names::{self, MANIFEST};
+use crate::kernel::file_names::MANIFEST;
 use crate::kernel::files::Folder;
+use crate::kernel::manifest::{LogEntry, Manifest, StoreKind};
 use crate::kernel::record::{Kind, Position};
-use crate::kernel::scan::{Record, Scan};
+use crate::kernel::salvage::{DamagedStore, LostKeys, SalvageReport};
+use crate::kernel::scan::{Found, Record, Scan};
 use crate::kernel::segment::{SIZES, Segment};
-
-/// What [`LogStore::salvage`](super::LogStore::salvage) did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LogSalvageReport {
-    /// The number of sound records that were read, live or not.
-    pub records: u64,
-    /// The number of keys that were left out because a hint tells that their last value is
-    /// unreadable.
-    pub lost: u64,
-    /// What could not be read; empty if the store was sound.
-    pub damages: Vec<Damage>,
-}
-
-/// What there is of a damaged store.
-struct DamagedStore<'a> {
-    folder: &'a dyn Folder,
-    salt: u64,
-    /// The seed of the hash of keys in hints; unknown without a manifest.
-    seed: Option<u64>,
-    /// In log order. Each ends where the manifest says, or where its file does if that is later.
-    segments: Vec<Entry>,
-}
-
-/// Keys whose last record is unreadable, by their hash in the damaged store, and whether that
-/// record is a value.
-type Unreadable = HashMap<u64, bool>;
 
 impl Store {
     pub(super) fn salvage(
         &self,
         folder: &dyn Folder,
         mut progress: impl FnMut(u64, u64),
-    ) -> Result<LogSalvageReport, Error> {
-        let mut report = LogSalvageReport::default();
-        let damaged = DamagedStore::inspect(folder, &mut report.damages)?;
-        let total = damaged.segments.iter().map(|entry| entry.end).sum();
-        let (mut unreadable, mut passed) = (Unreadable::new(), 0);
-        for entry in &damaged.segments {
-            self.salvage_segment(&damaged, entry, &mut report, &mut unreadable, |at| {
+    ) -> Result<SalvageReport, Error> {
+        let mut report = SalvageReport::default();
+        let damaged = DamagedStore::inspect(StoreKind::Log, None, folder, &mut report.damages)?;
+        let mut lost = LostKeys::new(damaged.manifest.as_ref());
+        let segments = segments_of(&damaged, &mut report.damages)?;
+        let total = segments.iter().map(|entry| entry.end).sum();
+        let mut passed = 0;
+        for entry in &segments {
+            self.salvage_segment(&damaged, entry, &mut report, &mut lost, |at| {
                 progress(passed + at, total);
             })?;
             passed += entry.end;
             progress(passed, total);
         }
-        self.delete_outdated(&damaged, &unreadable)?;
-        report.lost = unreadable.values().filter(|&&is_value| is_value).count() as u64;
+        // The older values of keys whose last record is unreadable.
+        for key in Keys::new(self).take_while(|_| !lost.is_empty()) {
+            let key = key?;
+            if lost.has(&key) {
+                self.delete(&key, Durability::None)?;
+            }
+        }
+        report.lost = lost.values();
         self.log.sync()?;
         self.seal_for_compaction()?;
         self.compact(Policy::THOROUGH, &mut |_, _| true)?;
@@ -93,39 +74,32 @@ impl Store {
     fn salvage_segment(
         &self,
         damaged: &DamagedStore<'_>,
-        entry: &Entry,
-        report: &mut LogSalvageReport,
-        unreadable: &mut Unreadable,
+        entry: &LogEntry,
+        report: &mut SalvageReport,
+        lost: &mut LostKeys,
         mut progress: impl FnMut(u64),
     ) -> Result<(), Error> {
-        let notes = damaged.notes(entry);
-        let Some(segment) = damaged.open(entry, &mut report.damages)? else {
-            unreadable.extend(notes_between(&notes, 0, u64::MAX));
+        let SalvageReport { records, damages, .. } = report;
+        let notes = notes_of(damaged, entry, lost);
+        let Some(segment) = open(damaged, entry, damages)? else {
+            lost.add(notes_between(&notes, 0, u64::MAX));
             return Ok(());
         };
-        let mut scan = Scan::new(segment.clone(), segment.end());
-        loop {
-            match scan.next() {
-                Ok(Some(record)) if record.header.kind == Kind::Mark => {}
-                Ok(Some(record)) => {
+        Scan::new(segment.clone(), segment.end()).each_sound(damages, |found| {
+            match found {
+                Found::Record(record) if record.header.kind == Kind::Mark => {}
+                Found::Record(record) => {
                     self.apply_again(&segment, &record)?;
-                    if let Some(seed) = damaged.seed {
-                        unreadable.remove(&hash(seed, record.key()));
-                    }
-                    report.records += 1;
-                    progress(scan.offset());
+                    lost.found(record.key());
+                    *records += 1;
+                    progress(record.end());
                 }
-                Ok(None) => break,
-                Err(error) => {
-                    collect_damage::<()>(&mut report.damages, Err(error))?;
-                    let from = scan.offset();
-                    scan.resume()?;
-                    unreadable.extend(notes_between(&notes, from, scan.offset()));
-                }
+                Found::Damage(bytes) => lost.add(notes_between(&notes, bytes.start, bytes.end)),
             }
-        }
+            Ok(())
+        })?;
         // Records that were cut off.
-        unreadable.extend(notes_between(&notes, segment.end(), u64::MAX));
+        lost.add(notes_between(&notes, segment.end(), u64::MAX));
         Ok(())
     }
 
@@ -142,163 +116,88 @@ impl Store {
             Kind::Mark => Ok(()),
         }
     }
-
-    /// Deletes the older values of keys whose last record is unreadable.
-    fn delete_outdated(
-        &self,
-        damaged: &DamagedStore<'_>,
-        unreadable: &Unreadable,
-    ) -> Result<(), Error> {
-        let Some(seed) = damaged.seed.filter(|_| !unreadable.is_empty()) else {
-            return Ok(());
-        };
-        for key in Keys::new(self) {
-            let key = key?;
-            if unreadable.contains_key(&hash(seed, &key)) {
-                self.delete(&key, Durability::None)?;
-            }
-        }
-        Ok(())
-    }
 }
 
-impl<'a> DamagedStore<'a> {
-    /// Finds the segments and their order, and lists what is wrong with the manifest.
-    fn inspect(folder: &'a dyn Folder, damages: &mut Vec<Damage>) -> Result<Self, Error> {
-        let names = folder.list().map_err(Error::io("list", FOLDER))?;
-        let present: Vec<u64> =
-            names.iter().filter_map(|name| file_names::segment_number(name)).collect();
-        let missing = || Error::damaged(MANIFEST, 0, "the file is missing");
-        let manifest = Manifest::load(folder).and_then(|found| found.ok_or_else(missing));
-        let manifest = collect_damage(damages, manifest)?;
-        let salt = salt_of(folder, &present, manifest.as_ref())?;
-        let mut damaged = Self { folder, salt, seed: None, segments: Vec::new() };
-        if let Some(manifest) = manifest {
-            let is_own = manifest.salt == salt;
-            damaged.seed = is_own.then_some(manifest.seed);
-            if is_own && !damaged.is_newer_than(&manifest, &present)? {
-                damaged.segments = manifest.segments;
-                return damaged.with_file_ends();
+/// Returns the segments in log order. Each ends where the manifest says, or where its file does if
+/// that is later, but not beyond the size that a segment can have.
+fn segments_of(
+    damaged: &DamagedStore<'_>,
+    damages: &mut Vec<Damage>,
+) -> Result<Vec<LogEntry>, Error> {
+    let mut segments = match &damaged.manifest {
+        Some(manifest) if !is_newer_than(damaged, manifest)? => manifest.logs.clone(),
+        manifest => {
+            if manifest.is_some() {
+                let what = "it does not belong to the segments in the folder";
+                damages.push(Damage::new(MANIFEST, 0, what));
             }
-            let what = "it does not belong to the segments in the folder";
-            damages.push(Damage::new(MANIFEST, 0, what));
+            let first =
+                |&number| Ok((first_sequence(damaged, number)?.unwrap_or(u64::MAX), number));
+            let mut firsts: Vec<_> =
+                damaged.logs.iter().map(first).collect::<Result<_, Error>>()?;
+            firsts.sort_unstable();
+            let entry = |(_, number)| LogEntry { number, ..LogEntry::default() };
+            firsts.into_iter().map(entry).collect()
         }
-        damaged.segments = damaged.in_sequence_order(&present)?;
-        damaged.with_file_ends()
+    };
+    for entry in &mut segments {
+        let file_end = damaged.open_unchecked(entry.number)?.map_or(0, |segment| segment.end());
+        entry.end = entry.end.max(file_end).min(*SIZES.end());
     }
-
-    /// Returns whether segments that the manifest does not name continue those that it names, or
-    /// replace some of them.
-    fn is_newer_than(&self, manifest: &Manifest, present: &[u64]) -> Result<bool, Error> {
-        let named: HashSet<u64> = manifest.segments.iter().map(|entry| entry.number).collect();
-        let there = present.iter().filter(|number| named.contains(number)).count();
-        for &number in present.iter().filter(|number| !named.contains(number)) {
-            let first = self.first_sequence(number)?;
-            if first.is_some_and(|first| there < named.len() || first >= manifest.sequence) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    fn in_sequence_order(&self, present: &[u64]) -> Result<Vec<Entry>, Error> {
-        let mut firsts = Vec::with_capacity(present.len());
-        for &number in present {
-            firsts.push((self.first_sequence(number)?.unwrap_or(u64::MAX), number));
-        }
-        firsts.sort_unstable();
-        Ok(firsts.into_iter().map(|(_, number)| Entry { number, ..Entry::default() }).collect())
-    }
-
-    /// Returns the sequence number of the first sound record of a segment.
-    fn first_sequence(&self, number: u64) -> Result<Option<u64>, Error> {
-        let Some(segment) = open_unchecked(self.folder, self.salt, number)? else {
-            return Ok(None);
-        };
-        let end = segment.end().min(*SIZES.end());
-        let mut scan = Scan::new(Arc::new(segment), end);
-        if let Ok(next) = scan.next() {
-            return Ok(next.map(|record| record.header.sequence));
-        }
-        scan.resume()?;
-        Ok(scan.next()?.map(|record| record.header.sequence))
-    }
-
-    /// Extends each segment to the end of its file, but not beyond the size that a segment can
-    /// have.
-    fn with_file_ends(mut self) -> Result<Self, Error> {
-        for entry in &mut self.segments {
-            let segment = open_unchecked(self.folder, self.salt, entry.number)?;
-            let file_end = segment.map_or(0, |segment| segment.end());
-            entry.end = entry.end.max(file_end).min(*SIZES.end());
-        }
-        Ok(self)
-    }
-
-    /// Opens a segment, and lists what is wrong with it as a whole. Returns `None` if there is
-    /// nothing to read.
-    fn open(
-        &self,
-        entry: &Entry,
-        damages: &mut Vec<Damage>,
-    ) -> Result<Option<Arc<Segment>>, Error> {
-        let opened = match Segment::open(self.folder, self.salt, entry.number) {
-            Ok(segment) => Some(segment),
-            Err(Error::OtherStore { file }) => {
-                damages.push(Damage::new(&file, 0, "it belongs to another store"));
-                None
-            }
-            Err(error) => {
-                collect_damage::<()>(damages, Err(error))?;
-                open_unchecked(self.folder, self.salt, entry.number)?
-            }
-        };
-        if let Some(segment) = &opened {
-            let len = segment.end();
-            if len < entry.end {
-                damages.push(Damage::new(&segment.name, len, "the file is cut short"));
-            } else if len > entry.end {
-                let what = "the file is longer than any segment";
-                damages.push(Damage::new(&segment.name, entry.end, what));
-                segment.set_end(entry.end);
-            }
-        }
-        Ok(opened.map(Arc::new))
-    }
-
-    /// Returns the notes in the hint of a segment, none without a sound hint.
-    fn notes(&self, entry: &Entry) -> Vec<Note> {
-        let end = Position { salt: self.salt, segment: entry.number, offset: entry.end };
-        let hint = self.seed.and_then(|_| hint::read(self.folder, end, u64::MAX));
-        hint.map_or_else(Vec::new, |hint| hint.notes.iter().collect())
-    }
+    Ok(segments)
 }
 
-/// Opens the file of a segment, if there is one and it is a regular file.
-fn open_unchecked(folder: &dyn Folder, salt: u64, number: u64) -> Result<Option<Segment>, Error> {
-    let opened = Segment::open_unchecked(folder, salt, number);
-    Ok(collect_damage(&mut Vec::new(), opened)?.flatten())
+/// Returns whether segments that the manifest does not name continue those that it names, or
+/// replace some of them.
+fn is_newer_than(damaged: &DamagedStore<'_>, manifest: &Manifest) -> Result<bool, Error> {
+    let named: HashSet<u64> = manifest.logs.iter().map(|entry| entry.number).collect();
+    let there = damaged.logs.iter().filter(|number| named.contains(number)).count();
+    for &number in damaged.logs.iter().filter(|number| !named.contains(number)) {
+        let first = first_sequence(damaged, number)?;
+        if first.is_some_and(|first| there < named.len() || first >= manifest.sequence) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
-/// Returns the salt of the store: that of the manifest, if any segment has it or there is none;
-/// otherwise the most frequent one.
-fn salt_of(
-    folder: &dyn Folder,
-    present: &[u64],
-    manifest: Option<&Manifest>,
-) -> Result<u64, Error> {
-    let mut salts = Vec::new();
-    for &number in present {
-        let salt = collect_damage(&mut Vec::new(), Segment::salt_in(folder, number))?;
-        salts.extend(salt.flatten());
+/// Returns the sequence number of the first sound record of a segment.
+fn first_sequence(damaged: &DamagedStore<'_>, number: u64) -> Result<Option<u64>, Error> {
+    let Some(segment) = damaged.open_unchecked(number)? else { return Ok(None) };
+    let end = segment.end().min(*SIZES.end());
+    let mut scan = Scan::new(Arc::new(segment), end);
+    if let Ok(next) = scan.next() {
+        return Ok(next.map(|record| record.header.sequence));
     }
-    let named = manifest.map(|manifest| manifest.salt);
-    if let Some(salt) = named.filter(|salt| salts.is_empty() || salts.contains(salt)) {
-        return Ok(salt);
+    scan.resume()?;
+    Ok(scan.next()?.map(|record| record.header.sequence))
+}
+
+/// Opens a segment, and lists what is wrong with it as a whole.
+fn open(
+    damaged: &DamagedStore<'_>,
+    entry: &LogEntry,
+    damages: &mut Vec<Damage>,
+) -> Result<Option<Arc<Segment>>, Error> {
+    let opened = damaged.open(entry.number, damages)?;
+    if let Some(segment) = &opened {
+        let len = segment.end();
+        if len < entry.end {
+            damages.push(Damage::new(&segment.name, len, "the file is cut short"));
+        } else if len > entry.end {
+            let what = "the file is longer than any segment";
+            damages.push(Damage::new(&segment.name, entry.end, what));
+            segment.set_end(entry.end);
+        }
     }
-    salts.sort_unstable();
-    let most = salts.chunk_by(|one, other| one == other).max_by_key(|same| same.len());
-    Ok(most.map_or(0, |same| same[0]))
+    Ok(opened)
+}
+
+/// Returns the notes in the hint of a segment, none without a sound hint or the seed of its hashes.
+fn notes_of(damaged: &DamagedStore<'_>, entry: &LogEntry, lost: &LostKeys) -> Vec<Note> {
+    let end = Position { salt: damaged.salt, segment: entry.number, offset: entry.end };
+    let hint = lost.seed().and_then(|_| hint::read(damaged.folder, end, u64::MAX));
+    hint.map_or_else(Vec::new, |hint| hint.notes.iter().collect())
 }
 
 /// Returns the hashes of the records that start at `from` or later and before `to`, and whether

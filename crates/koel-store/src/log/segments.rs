@@ -14,10 +14,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use super::index::LOCATION_BITS;
-use super::manifest::{self, MAX_SEGMENTS};
 use crate::Error;
+use crate::kernel::manifest::LogEntry;
 use crate::kernel::record::ALIGNMENT;
 use crate::kernel::segment::Segment;
+
+/// Maximum number of segments in a store.
+const MAX_SEGMENTS: u64 = 1 << 22;
 
 /// Segments by log order and by slot.
 #[derive(Debug)]
@@ -53,7 +56,7 @@ impl Segments {
     }
 
     /// Returns whether all these segments have different slots.
-    pub(super) fn have_different_slots(&self, segments: &[manifest::Entry]) -> bool {
+    pub(super) fn have_different_slots(&self, segments: &[LogEntry]) -> bool {
         let mut slots: Vec<u64> = segments.iter().map(|entry| entry.number % self.slots).collect();
         slots.sort_unstable();
         slots.windows(2).all(|pair| pair[0] != pair[1])

@@ -7,7 +7,7 @@ use super::hint::Notes;
 use super::watch::Watch;
 use crate::kernel::counter::Counter;
 use crate::kernel::log_end::LogEnd;
-use crate::kernel::torn::TornEnd;
+use crate::kernel::recovery::TornEnd;
 
 /// What the store keeps under the lock of the end of the log.
 #[derive(Debug, Default)]

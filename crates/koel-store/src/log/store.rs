@@ -18,12 +18,12 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::hint;
 use super::hint_cache::HintCache;
 use super::index::Index;
-use super::manifest::{Entry, Manifest};
 use super::segments::Segments;
 use super::state::{AtEnd, Counts, End, LogOpenReport};
 use crate::Error;
 use crate::kernel::files::Folder;
 use crate::kernel::log_end::Log;
+use crate::kernel::manifest::{LogEntry, Manifest, StoreKind};
 use crate::kernel::segment::{FIRST_RECORD, Segment};
 use crate::kernel::wakeup::Wakeup;
 
@@ -49,16 +49,10 @@ pub(super) struct Store {
     pub(super) open_report: LogOpenReport,
 }
 
-/// Returns the hash of a key in a store with this seed.
-#[inline]
-pub(super) fn hash(seed: u64, key: &[u8]) -> u64 {
-    xxh3_64_with_seed(key, seed)
-}
-
 impl Store {
     #[inline]
     pub(super) fn hash(&self, key: &[u8]) -> u64 {
-        hash(self.seed, key)
+        xxh3_64_with_seed(key, self.seed)
     }
 
     /// Returns the manifest for this moment and these segments.
@@ -67,7 +61,7 @@ impl Store {
         let entry = |(place, segment): (usize, &Arc<Segment>)| {
             let is_last_durable = durable.segment == segment.number;
             let known = if is_last_durable { durable.offset } else { FIRST_RECORD };
-            Entry {
+            LogEntry {
                 number: segment.number,
                 end: if clean || place < last { segment.end() } else { known },
                 cleaned: segment.cleaned(),
@@ -75,13 +69,11 @@ impl Store {
         };
         Manifest {
             clean,
-            salt: self.salt,
-            seed: self.seed,
-            segment_bytes: self.segment_bytes,
             sequence: end.sequence,
             number: end.own.number,
             keys: self.index.len(),
-            segments: segments.iter().enumerate().map(entry).collect(),
+            logs: segments.iter().enumerate().map(entry).collect(),
+            ..Manifest::new(StoreKind::Log, self.salt, self.seed, self.segment_bytes)
         }
     }
 
@@ -97,7 +89,7 @@ impl Store {
     ) -> Result<(), Error> {
         let stored = self.manifest(end, order, false).store(&*self.folder, &self.log.poison);
         if let Err(error) = stored {
-            if let Ok(Some(manifest)) = Manifest::load(&*self.folder) {
+            if let Ok(Some(manifest)) = Manifest::load(StoreKind::Log, &*self.folder) {
                 let is_named = |segment: &&Arc<Segment>| manifest.names(segment.number);
                 for segment in new.into_iter().filter(|segment| !is_named(segment)) {
                     self.remove_new(segment);

@@ -4,14 +4,14 @@
 //! the manifest on disk, and the index: it has each live record and nothing else. Unlike opening,
 //! it goes on after damage, at the next sound record, so that one pass lists all damage.
 
-use super::manifest::Manifest;
 use super::store::Store;
 use super::view::View;
 use crate::Error;
 use crate::kernel::damage::{Damage, collect_damage};
 use crate::kernel::file_names::MANIFEST;
+use crate::kernel::manifest::{Manifest, StoreKind};
 use crate::kernel::record;
-use crate::kernel::scan::Scan;
+use crate::kernel::scan::{Found, Scan};
 
 /// What [`LogStore::verify`](super::LogStore::verify) found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,26 +37,19 @@ impl Store {
         collect_damage(&mut report.damages, self.check_manifest())?;
         let total = view.segments.iter().map(|(_, end)| end).sum();
         for (segment, end) in &view.segments {
-            let mut scan = Scan::new(segment.clone(), *end);
             let before = report.bytes;
-            loop {
-                let next = scan.next().map(|next| {
-                    next.map(|record| (record.header.size(), view.is_live(segment, &record)))
-                });
-                match collect_damage(&mut report.damages, next)? {
-                    Some(Some((bytes, live))) => {
-                        report.records += 1;
-                        report.live += u64::from(live);
-                        let step = report.bytes / record::BLOCK as u64;
-                        report.bytes += bytes;
-                        if report.bytes / record::BLOCK as u64 != step {
-                            progress(report.bytes, total);
-                        }
-                    }
-                    Some(None) => break,
-                    None => scan.resume()?,
+            let LogVerifyReport { records, live, bytes, damages } = &mut report;
+            Scan::new(segment.clone(), *end).each_sound(damages, |found| {
+                let Found::Record(record) = found else { return Ok(()) };
+                *records += 1;
+                *live += u64::from(view.is_live(segment, &record));
+                let step = *bytes / record::BLOCK as u64;
+                *bytes += record.header.size();
+                if *bytes / record::BLOCK as u64 != step {
+                    progress(*bytes, total);
                 }
-            }
+                Ok(())
+            })?;
             report.bytes = before + end;
             progress(report.bytes, total);
         }
@@ -72,11 +65,9 @@ impl Store {
     fn check_manifest(&self) -> Result<(), Error> {
         // No other thread changes the manifest while the lock is held.
         let _end = self.log.end();
-        let Some(manifest) = Manifest::load(&*self.folder)? else {
-            return Err(Error::damaged(MANIFEST, 0, "the file is missing"));
-        };
+        let manifest = Manifest::load_existing(StoreKind::Log, &*self.folder)?;
         let segments = self.segments.all();
-        let named = manifest.segments.iter().map(|entry| entry.number);
+        let named = manifest.logs.iter().map(|entry| entry.number);
         let is_own = (manifest.salt, manifest.seed, manifest.segment_bytes)
             == (self.salt, self.seed, self.segment_bytes)
             && named.eq(segments.iter().map(|segment| segment.number));

@@ -16,7 +16,6 @@ use std::sync::atomic::Ordering;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::manifest::Manifest;
 use super::store::Store;
 use crate::Error;
 use crate::error::FOLDER;
@@ -26,6 +25,7 @@ use crate::kernel::file_names::{self, LOCK};
 use crate::kernel::files::{File, Folder};
 use crate::kernel::folder_lock::FolderLock;
 use crate::kernel::lock::lock;
+use crate::kernel::manifest::Manifest;
 use crate::kernel::poison::Poison;
 use crate::kernel::random::random;
 

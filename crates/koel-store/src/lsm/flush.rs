@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use super::compaction::{Rules, rewrite};
 use super::entry::Entry;
-use super::manifest::{Manifest, RunEntry};
 use super::memtable::{Memtable, MemtableCursor};
 use super::store::Store;
 use super::table::{Table, TableBuilder};
@@ -17,6 +16,7 @@ use crate::Error;
 use crate::error::FOLDER;
 use crate::kernel::file_names;
 use crate::kernel::lock::lock;
+use crate::kernel::manifest::Manifest;
 use crate::kernel::wakeup::Signal;
 
 /// A read of one key takes less. A range may take longer, and frees what it reads.
@@ -124,5 +124,5 @@ fn wait_for_readers(memtable: &Arc<Memtable>) {
 
 /// Adds the youngest run to a manifest.
 pub(super) fn add_run(manifest: &mut Manifest, table: &Table) {
-    manifest.runs.insert(0, RunEntry::new(table.info()));
+    manifest.runs.insert(0, table.info().run_entry());
 }

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use super::manifest::Manifest;
 use super::memtable::Memtable;
 use super::state::State;
 use super::store::Store;
@@ -14,6 +13,7 @@ use super::version::Version;
 use crate::Error;
 use crate::kernel::file_names;
 use crate::kernel::lock::lock;
+use crate::kernel::manifest::Manifest;
 
 impl Store {
     /// Replaces the version by `next` of it, and the manifest by `change` of it. `new` is the table

@@ -13,13 +13,13 @@ use std::time::Instant;
 
 use super::compaction::{Job, Rules, RunShape, merge};
 use super::cursor::Cursor;
-use super::manifest::{Manifest, RunEntry};
 use super::store::{Store, stopped};
 use super::table::Table;
 use super::version::{Run, Version};
 use crate::Error;
 use crate::kernel::file_names;
 use crate::kernel::lock::lock;
+use crate::kernel::manifest::{Manifest, RunEntry};
 use crate::kernel::wakeup::Signal;
 
 /// Merges keep a surplus hash for this many pairs of the guide, and some more, until the guide has
@@ -218,6 +218,6 @@ fn replace_runs(manifest: &mut Manifest, inputs: &[Run], table: Option<&Table>) 
     let at = manifest.runs.iter().position(is_input).unwrap_or(manifest.runs.len());
     manifest.runs.retain(|entry| !is_input(entry));
     if let Some(table) = table {
-        manifest.runs.insert(at, RunEntry::new(table.info()));
+        manifest.runs.insert(at, table.info().run_entry());
     }
 }

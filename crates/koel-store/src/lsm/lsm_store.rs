@@ -9,7 +9,6 @@ use super::background;
 use super::iter::Range;
 use super::options::LsmOptions;
 use super::read::{CopiedValue, Presence};
-use super::salvage::LsmSalvageReport;
 use super::snapshot::{Snapshot, bounds};
 use super::stats::LsmStats;
 use super::store::{LsmOpenReport, Store};
@@ -23,6 +22,7 @@ use crate::kernel::durability::Durability;
 use crate::kernel::files::Folder;
 use crate::kernel::folder_lock::FolderLock;
 use crate::kernel::pool::Pool;
+use crate::kernel::salvage::SalvageReport;
 
 /// A crash-safe key-value store in the order of its keys: an LSM-tree, guided by one cuckoo table
 /// of 2 to 3 bytes per key in memory.
@@ -354,7 +354,7 @@ impl LsmStore {
         &self,
         damaged: impl AsRef<Path>,
         progress: impl FnMut(u64, u64),
-    ) -> Result<LsmSalvageReport, Error> {
+    ) -> Result<SalvageReport, Error> {
         DiskFolder::with(damaged.as_ref(), true, |folder| self.salvage_in(&folder, progress))
     }
 
@@ -366,7 +366,7 @@ impl LsmStore {
         &self,
         damaged: &dyn Folder,
         progress: impl FnMut(u64, u64),
-    ) -> Result<LsmSalvageReport, Error> {
+    ) -> Result<SalvageReport, Error> {
         let _lock = FolderLock::take(damaged)?;
         self.store.salvage(damaged, progress)
     }

@@ -26,7 +26,6 @@
 //! | `state.rs`, `version.rs` | the memtables, runs and guide of one moment |
 //! | `wal.rs` | the log: entries that are in no table yet |
 //! | `memtable.rs` | the newest entries, in memory |
-//! | `manifest.rs` | the runs and the files of the log |
 //! | `options.rs` | how a store is opened |
 //! | `compaction/` | which runs are merged, and what is kept |
 //! | `iter/` | entries of memtables and tables as one sequence; ranges |
@@ -49,7 +48,6 @@ mod install;
 mod iter;
 mod jobs;
 mod lsm_store;
-mod manifest;
 mod memtable;
 mod open;
 mod options;
@@ -73,7 +71,6 @@ pub use compaction::CompactionPolicy;
 pub use iter::Range;
 pub use lsm_store::LsmStore;
 pub use options::{Compression, LsmOptions};
-pub use salvage::LsmSalvageReport;
 pub use snapshot::Snapshot;
 pub use stats::{LsmStats, RunStats};
 pub use store::LsmOpenReport;

@@ -1,13 +1,9 @@
 //! Opening an ordered store: the manifest, the tables and the files of the log that it names.
-//!
-//! Nothing is changed before all of these were checked. Then files that the manifest does not name
-//! are removed (`kernel/leftovers.rs`).
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use super::compaction::Filter;
-use super::manifest::{Manifest, RunEntry};
 use super::memtable::Memtable;
 use super::options::LsmOptions;
 use super::snapshots::Snapshots;
@@ -16,72 +12,63 @@ use super::store::{Counts, LsmOpenReport, Store, Threads};
 use super::switch::Switch;
 use super::table::{BlockCache, Table};
 use super::version::{Run, Version};
-use super::wal::{self, Replayed};
+use super::wal;
 use crate::Error;
 use crate::kernel::file_names;
 use crate::kernel::files::Folder;
-use crate::kernel::leftovers;
 use crate::kernel::log_end::{Log, LogEnd};
-use crate::kernel::poison::Poison;
+use crate::kernel::manifest::{Manifest, RunEntry, StoreKind};
 use crate::kernel::random::random;
-use crate::kernel::segment::Segment;
-use crate::kernel::torn::{self, check_exact_length, check_last_length, is_torn};
-
-/// The files of the log, and their memtables.
-#[derive(Debug, Default)]
-struct Replay {
-    files: Vec<Arc<Segment>>,
-    memtables: Vec<Arc<Memtable>>,
-    /// The last sequence number.
-    sequence: u64,
-    /// Where the last file ends, without a torn end.
-    end: u64,
-}
+use crate::kernel::recovery;
 
 impl Store {
     pub(super) fn open(folder: Arc<dyn Folder>, options: LsmOptions) -> Result<Self, Error> {
-        let manifest = match Manifest::load(&*folder)? {
-            Some(manifest) => manifest,
-            None => create(&*folder, &options)?,
-        };
-        let names = leftovers::names(&*folder, options.read_only)?;
+        let [salt, seed] = [(); 2].map(|()| options.seed.unwrap_or_else(random));
+        let new = Manifest::new(StoreKind::Lsm, salt, seed, 0);
+        let read_only = options.read_only;
+        let (manifest, names) = recovery::manifest(&*folder, new, read_only)?;
         let cache = Arc::new(BlockCache::new(options.cache_bytes));
         let version = open_runs(&*folder, &manifest, &cache)?;
-        let mut log = open_log(&*folder, &manifest, options.memtable_bytes)?;
-        let next = manifest.sequence.max(log.sequence + 1);
-        let unnamed = leftovers::unnamed(&names, number_of, |number| manifest.names(number));
-        leftovers::check_are_older(&unnamed, next, |name| {
-            if let Some(number) = file_names::segment_number(name) {
-                return Some(leftovers::first_sequence(&*folder, manifest.salt, number));
-            }
-            let table =
-                Table::open(&*folder, file_names::table_number(name)?, manifest.salt, &cache);
-            Some(table.map(|table| table.info().last_sequence))
-        })?;
-        let mut report = LsmOpenReport {
-            was_closed: manifest.clean,
-            replayed: log.files.iter().map(|file| file.end()).sum(),
-            ..LsmOpenReport::default()
-        };
-        if !options.read_only {
-            leftovers::remove(&*folder, &unnamed)?;
-            report.removed = unnamed;
+        let mut files = recovery::open_log(&*folder, &manifest)?;
+        let mut sequence = manifest.runs.first().map_or(0, |run| run.last_sequence);
+        let (mut memtables, mut end) = (Vec::new(), 0);
+        for (place, file) in files.iter().enumerate() {
+            let memtable = Memtable::new(file.number, options.memtable_bytes, manifest.seed);
+            (sequence, end) = wal::replay(file, (&manifest, place), sequence, &memtable)?;
+            memtables.push(Arc::new(memtable));
         }
-        if let Some(last) = log.files.last() {
-            report.torn = torn::cut(last, log.end, manifest.clean, options.read_only)?;
+        let next = manifest.sequence.max(sequence + 1);
+        let last_sequence = |number| {
+            let table = Table::open(&*folder, number, manifest.salt, &cache)?;
+            Ok(table.info().last_sequence)
+        };
+        let mut open_report = LsmOpenReport {
+            was_closed: manifest.clean,
+            replayed: files.iter().map(|file| file.end()).sum(),
+            removed: recovery::remove_leftovers(
+                &*folder,
+                (&manifest, &names),
+                next,
+                read_only,
+                last_sequence,
+            )?,
+            torn: None,
+        };
+        if let Some(last) = files.last() {
+            open_report.torn = recovery::cut(last, end, manifest.clean, read_only)?;
         }
         let counts = Counts::default();
-        counts.log_end.set(log.files.last().map_or(0, |last| last.end()));
-        let end = LogEnd::new(log.files.pop(), next, !manifest.clean, ());
+        counts.log_end.set(files.last().map_or(0, |last| last.end()));
+        let end = LogEnd::new(files.pop(), next, !manifest.clean, ());
         let snapshots = Snapshots::default();
         snapshots.publish(next - 1);
-        let active = log.memtables.pop().unwrap_or_default();
-        let state = State { active, sealed: log.memtables, version: Arc::new(version) };
+        let active = memtables.pop().unwrap_or_default();
+        let state = State { active, sealed: memtables, version: Arc::new(version) };
         Ok(Self {
             folder,
             salt: manifest.salt,
             seed: manifest.seed,
-            log: Log::new(end, options.read_only, options.bytes_per_sync),
+            log: Log::new(end, read_only, options.bytes_per_sync),
             prepared: Mutex::default(),
             filter: options.filter.clone().map(Filter::new),
             young_limits: options.picker(options.most_runs()).young_limits(),
@@ -96,7 +83,7 @@ impl Store {
             manifest: Mutex::new(manifest),
             threads: Threads::default(),
             counts,
-            open_report: report,
+            open_report,
         })
     }
 }
@@ -109,7 +96,7 @@ fn open_runs(
 ) -> Result<Version, Error> {
     let open = |entry: &RunEntry| {
         let table = Table::open(folder, entry.number, manifest.salt, cache)?;
-        if RunEntry::new(table.info()) == *entry {
+        if table.info().run_entry() == *entry {
             Ok(Run::new(Arc::new(table)))
         } else {
             let what = "it is not the table that MANIFEST names";
@@ -120,57 +107,8 @@ fn open_runs(
     Ok(Version { runs: runs?, ..Version::default() })
 }
 
-/// Opens the files of the log that the manifest names, and replays them.
-fn open_log(
-    folder: &dyn Folder,
-    manifest: &Manifest,
-    memtable_bytes: u64,
-) -> Result<Replay, Error> {
-    let newest = manifest.runs.first().map_or(0, |run| run.last_sequence);
-    let mut log = Replay { sequence: newest, ..Replay::default() };
-    for (i, entry) in manifest.logs.iter().enumerate() {
-        let file = Arc::new(Segment::open(folder, manifest.salt, entry.number)?);
-        let is_exact = manifest.has_exact_end(i);
-        if is_exact {
-            check_exact_length(&file, entry.end)?;
-        } else {
-            check_last_length(&file, entry.end)?;
-        }
-        let memtable = Memtable::new(entry.number, memtable_bytes, manifest.seed);
-        let Replayed { sequence, whole, lost } = wal::replay(&file, log.sequence, &memtable)?;
-        log.sequence = sequence;
-        log.end = match lost {
-            None => file.end(),
-            Some(_) if !is_exact && is_torn(&file, entry.end, whole)? => whole,
-            Some(error) => return Err(error),
-        };
-        log.files.push(file);
-        log.memtables.push(Arc::new(memtable));
-    }
-    Ok(log)
-}
-
-fn number_of(name: &str) -> Option<u64> {
-    file_names::segment_number(name).or_else(|| file_names::table_number(name))
-}
-
 /// Returns the number of the next file. No file has had it, named or not.
 fn first_number(names: &[String], manifest: &Manifest) -> u64 {
-    let used = names.iter().filter_map(|name| number_of(name)).max().unwrap_or(0);
-    manifest.number.max(used.saturating_add(1))
-}
-
-/// Creates the manifest of a new store, unless the store is to be read-only.
-fn create(folder: &dyn Folder, options: &LsmOptions) -> Result<Manifest, Error> {
-    leftovers::check_is_new(folder, number_of, options.read_only)?;
-    let manifest = Manifest {
-        clean: true,
-        salt: options.seed.unwrap_or_else(random),
-        seed: options.seed.unwrap_or_else(random),
-        sequence: 1,
-        number: 1,
-        ..Manifest::default()
-    };
-    manifest.store(folder, &Poison::default())?;
-    Ok(manifest)
+    let numbers = names.iter().filter_map(|name| recovery::number_of(manifest.kind, name));
+    manifest.number.max(numbers.max().unwrap_or(0).saturating_add(1))
 }

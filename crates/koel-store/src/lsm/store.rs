@@ -19,7 +19,6 @@ use std::time::Duration;
 use super::compaction::{Filter, YoungLimits};
 use super::entry::hash_of;
 use super::failed::Jobs;
-use super::manifest::Manifest;
 use super::options::LsmOptions;
 use super::snapshots::Snapshots;
 use super::state::State;
@@ -30,8 +29,9 @@ use crate::kernel::counter::Counter;
 use crate::kernel::files::Folder;
 use crate::kernel::lock::lock;
 use crate::kernel::log_end::Log;
+use crate::kernel::manifest::Manifest;
+use crate::kernel::recovery::TornEnd;
 use crate::kernel::segment::{FIRST_RECORD, Segment};
-use crate::kernel::torn::TornEnd;
 use crate::kernel::wakeup::Wakeup;
 
 /// An open store.

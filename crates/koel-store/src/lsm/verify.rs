@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use super::state::State;
 use super::store::Store;
-use super::{manifest::Manifest, table};
+use super::table;
 use crate::Error;
 use crate::kernel::damage::{Damage, collect_damage};
 use crate::kernel::file_names::{self, MANIFEST};
 use crate::kernel::lock::lock;
-use crate::kernel::scan::Scan;
+use crate::kernel::manifest::{Manifest, StoreKind};
+use crate::kernel::scan::{Found, Scan};
 use crate::kernel::segment::{FIRST_RECORD, Segment};
 
 /// What [`LsmStore::verify`](super::LsmStore::verify) found.
@@ -93,15 +94,11 @@ impl Store {
             let what = "the file is cut short";
             report.damages.push(Damage::new(&file.name, file.end(), what));
         }
-        let mut scan = Scan::new(file.clone(), len.min(file.end()));
-        loop {
-            let next = scan.next().map(|record| record.is_some());
-            match collect_damage(&mut report.damages, next)? {
-                Some(true) => report.records += 1,
-                Some(false) => return Ok(()),
-                None => scan.resume()?,
-            }
-        }
+        let LsmVerifyReport { records, damages, .. } = report;
+        Scan::new(file.clone(), len.min(file.end())).each_sound(damages, |found| {
+            *records += u64::from(matches!(found, Found::Record(_)));
+            Ok(())
+        })
     }
 
     /// Checks that the manifest on disk is the one of this store. After a failed write it may be
@@ -109,9 +106,7 @@ impl Store {
     fn check_manifest(&self) -> Result<(), Error> {
         // No other thread changes it while the lock is held.
         let expected = lock(&self.manifest);
-        let Some(found) = Manifest::load(&*self.folder)? else {
-            return Err(Error::damaged(MANIFEST, 0, "the file is missing"));
-        };
+        let found = Manifest::load_existing(StoreKind::Lsm, &*self.folder)?;
         if found == *expected || self.log.poison.has_failed() {
             Ok(())
         } else {

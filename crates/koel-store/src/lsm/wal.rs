@@ -1,14 +1,17 @@
 //! The log: entries that are in no table yet. One file for each memtable, in the format of a log
 //! segment (`kernel/segment.rs`).
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::memtable::{Memtable, NewEntry};
 use crate::Error;
 use crate::kernel::batch::{Batch, Unsealed};
+use crate::kernel::manifest::Manifest;
 use crate::kernel::memory;
 use crate::kernel::record::{Header, Kind, SEQUENCE_LIMIT};
-use crate::kernel::scan::{Record, Scan};
+use crate::kernel::recovery;
+use crate::kernel::scan::Record;
 use crate::kernel::segment::{FIRST_RECORD, Segment};
 
 /// Bytes of the longest key.
@@ -17,17 +20,6 @@ pub(super) const MAX_KEY: u64 = 64 << 10;
 pub(super) const MAX_VALUE: u64 = 256 << 20;
 /// Bytes of the largest batch: with it, a file is not longer than any segment.
 pub(super) const MAX_BATCH: u64 = 4 << 30;
-
-/// What replaying a file of the log led to.
-#[derive(Debug)]
-pub(super) struct Replayed {
-    /// The greatest sequence number, marks included; the one before the file if there is none.
-    pub(super) sequence: u64,
-    /// Where the last whole batch ends.
-    pub(super) whole: u64,
-    /// Why the file stops being sound there, if it does.
-    pub(super) lost: Option<Error>,
-}
 
 /// Checks that a store takes a key and a value of these lengths.
 pub(super) fn check_lengths(key: u64, value: u64) -> Result<(), Error> {
@@ -60,40 +52,33 @@ pub(super) fn entries_of(batch: &Batch, max: u64) -> Result<Vec<NewEntry>, Error
 }
 
 /// Adds the whole batches of a file of the log to its memtable. `sequence` is the last sequence
-/// number before it.
+/// number before it. Returns the last one after it, and where the file ends.
 pub(super) fn replay(
-    segment: &Arc<Segment>,
+    file: &Arc<Segment>,
+    place: (&Manifest, usize),
     sequence: u64,
     memtable: &Memtable,
-) -> Result<Replayed, Error> {
-    let mut scan = Scan::new(segment.clone(), segment.end());
-    let (mut sequence, mut whole, mut batch) = (sequence, FIRST_RECORD, Vec::new());
-    loop {
-        let lost = match scan.next() {
-            Ok(Some(record)) => {
-                let header = record.header;
-                if header.sequence <= sequence || header.sequence >= SEQUENCE_LIMIT {
-                    let what = "its sequence numbers are out of order";
-                    return Err(segment.damaged(record.offset, what));
-                }
-                if header.kind != Kind::Mark {
-                    let entry = entry_of(segment, &record)?;
-                    memory::push(&mut batch, (entry, header.sequence))?;
-                }
-                if !header.more {
-                    sequence = header.sequence;
-                    whole = scan.offset();
-                    batch.drain(..).for_each(|(entry, sequence)| memtable.insert(entry, sequence));
-                }
-                continue;
+) -> Result<(u64, u64), Error> {
+    let last = Cell::new(sequence);
+    let end = recovery::replay(
+        file,
+        place,
+        FIRST_RECORD,
+        |record| {
+            let Header { kind, sequence, .. } = record.header;
+            if sequence <= last.get() || sequence >= SEQUENCE_LIMIT {
+                return Err(file.damaged(record.offset, "its sequence numbers are out of order"));
             }
-            Ok(None) if batch.is_empty() => None,
-            Ok(None) => Some(segment.damaged(whole, "a batch has no end")),
-            Err(error @ Error::Damaged { .. }) => Some(error),
-            Err(error) => return Err(error),
-        };
-        return Ok(Replayed { sequence, whole, lost });
-    }
+            let entry = (kind != Kind::Mark).then(|| entry_of(file, record)).transpose()?;
+            Ok(entry.map(|entry| (entry, sequence)))
+        },
+        |batch, record| {
+            last.set(record.header.sequence);
+            batch.drain(..).for_each(|(entry, sequence)| memtable.insert(entry, sequence));
+            Ok(())
+        },
+    )?;
+    Ok((last.get(), end))
 }
 
 /// Returns the entry of a record. Its length was checked with its checksum, so it may decide how

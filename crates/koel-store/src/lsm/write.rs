@@ -8,7 +8,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::manifest::LogEntry;
 use super::memtable::{Memtable, NewEntry};
 use super::state::State;
 use super::store::Store;
@@ -18,6 +17,7 @@ use crate::kernel::batch::Batch;
 use crate::kernel::durability::{Durability, LogPosition};
 use crate::kernel::lock::lock;
 use crate::kernel::log_end::LogEnd;
+use crate::kernel::manifest::LogEntry;
 use crate::kernel::segment::{FIRST_RECORD, Segment};
 use crate::kernel::wakeup::Signal;
 
@@ -99,7 +99,7 @@ impl Store {
                 last.end = file.end();
             }
             manifest.sequence = end.sequence;
-            manifest.logs.push(LogEntry { number, end: FIRST_RECORD });
+            manifest.logs.push(LogEntry { number, end: FIRST_RECORD, cleaned: 0 });
         });
         named.inspect_err(|_| self.remove_unnamed(&file.name))?;
         let active = Arc::new(Memtable::new(number, self.options.memtable_bytes, self.seed));

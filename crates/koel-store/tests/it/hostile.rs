@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use koel_store::{Durability, Error, LogOptions, LogStore};
+use testkit::stores::manifest;
 use xxhash_rust::xxh3::xxh3_64;
 
 const LOG: &str = "0000000000000001.log";
@@ -157,9 +158,9 @@ fn a_store_that_is_not_there_is_named() {
 }
 
 /// Returns the bytes of a header of version 1, with its checksum.
-fn sealed(magic: &[u8; 8], flag: u32, numbers: &[u64]) -> Vec<u8> {
+fn sealed(magic: &[u8; 8], numbers: &[u64]) -> Vec<u8> {
     let mut bytes = magic.to_vec();
-    bytes.extend([1_u32, flag].into_iter().flat_map(u32::to_le_bytes));
+    bytes.extend(1_u64.to_le_bytes());
     bytes.extend(numbers.iter().copied().flat_map(u64::to_le_bytes));
     let checksum = xxh3_64(&bytes);
     bytes.extend(checksum.to_le_bytes());
@@ -172,8 +173,8 @@ fn sealed(magic: &[u8; 8], flag: u32, numbers: &[u64]) -> Vec<u8> {
 fn a_store_whose_sequence_numbers_run_out_is_refused() {
     let temporary = tempfile::tempdir().unwrap();
     for (sequence, is_refused) in [((1 << 55) - 1, false), (1 << 55, true), ((1 << 56) - 1, true)] {
-        let numbers = [7, 3, 4096, sequence, 1, 0, 0];
-        fs::write(temporary.path().join("MANIFEST"), sealed(b"koelman\n", 1, &numbers)).unwrap();
+        let manifest = manifest(b"koelman\n", 7, &[("store", vec![1, 3, sequence, 1, 4096, 0])]);
+        fs::write(temporary.path().join("MANIFEST"), manifest).unwrap();
         assert_eq!(LogStore::open(temporary.path()).is_err(), is_refused, "{sequence}");
     }
 }
@@ -183,13 +184,13 @@ fn sparse_store(path: &Path, count: u64, is_clean: bool) {
     const SIZE: u64 = 16 << 30;
     const SALT: u64 = 7;
     fs::create_dir(path).unwrap();
-    let header = [SALT, 3, 16 << 30, 1 << 40, count + 5, u64::MAX, count];
-    let entries = (1..=count).flat_map(|number| [number, if is_clean { SIZE } else { 40 }, 0]);
-    let numbers: Vec<u64> = header.into_iter().chain(entries).collect();
-    fs::write(path.join("MANIFEST"), sealed(b"koelman\n", is_clean.into(), &numbers)).unwrap();
+    let store = vec![is_clean.into(), 3, 1 << 40, count + 5, SIZE, u64::MAX];
+    let log = |number| ("log", vec![number, if is_clean { SIZE } else { 40 }, 0]);
+    let records: Vec<_> = [("store", store)].into_iter().chain((1..=count).map(log)).collect();
+    fs::write(path.join("MANIFEST"), manifest(b"koelman\n", SALT, &records)).unwrap();
     for number in 1..=count {
         let log = path.join(format!("{number:016x}.log"));
-        fs::write(&log, sealed(b"koellog\n", 0, &[SALT, number])).unwrap();
+        fs::write(&log, sealed(b"koellog\n", &[SALT, number])).unwrap();
         File::options().write(true).open(&log).unwrap().set_len(SIZE).unwrap();
     }
 }

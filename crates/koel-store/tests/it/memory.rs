@@ -8,6 +8,7 @@ use koel_store::content::{Archive, ArchiveError, Chunking};
 use koel_store::{Batch, DiskFolder, Durability, Error, LogOptions, LogStore};
 use tempfile::TempDir;
 use testkit::storage::FaultyFolder;
+use testkit::stores::manifest;
 use xxhash_rust::xxh3::xxh3_64;
 
 const SEGMENT: u64 = 16 << 30;
@@ -34,25 +35,24 @@ fn write_sparse(path: &Path, mut bytes: Vec<u8>, len: u64) {
 }
 
 /// The start of a file: magic, version 1, and numbers.
-fn header(magic: &[u8; 8], flags: u32, numbers: &[u64]) -> Vec<u8> {
+fn header(magic: &[u8; 8], numbers: &[u64]) -> Vec<u8> {
     let words = numbers.iter().flat_map(|number| number.to_le_bytes());
     let mut bytes = magic.to_vec();
-    bytes.extend(1_u32.to_le_bytes().into_iter().chain(flags.to_le_bytes()).chain(words));
+    bytes.extend(1_u64.to_le_bytes().into_iter().chain(words));
     bytes
 }
 
 /// A closed store of sparse segments, whose manifest says that it has 2^64 - 1 keys.
 fn sparse_store(segments: u64) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let mut numbers = vec![SALT, 3, SEGMENT, 1 << 40, segments + 1, u64::MAX, segments];
+    let mut records = vec![("store", vec![1, 3, 1 << 40, segments + 1, SEGMENT, u64::MAX])];
     for number in 1..=segments {
-        numbers.extend([number, SEGMENT, 0]);
+        records.push(("log", vec![number, SEGMENT, 0]));
         let path = folder.path().join(format!("{number:016x}.log"));
-        write_sparse(&path, header(b"koellog\n", 0, &[SALT, number]), SEGMENT);
+        write_sparse(&path, header(b"koellog\n", &[SALT, number]), SEGMENT);
     }
-    let manifest = header(b"koelman\n", 1, &numbers);
-    let len = manifest.len() as u64 + 8;
-    write_sparse(&folder.path().join("MANIFEST"), manifest, len);
+    let manifest = manifest(b"koelman\n", SALT, &records);
+    std::fs::write(folder.path().join("MANIFEST"), manifest).unwrap();
     folder
 }
 
@@ -71,7 +71,7 @@ fn a_sparse_hint_is_ignored_before_it_is_in_memory() {
     let folder = sparse_store(1);
     let numbers = [SALT, 1, SEGMENT, 5];
     let hint = folder.path().join("0000000000000001.hint");
-    write_sparse(&hint, header(b"koelhnt\n", 0, &numbers), 12 << 30);
+    write_sparse(&hint, header(b"koelhnt\n", &numbers), 12 << 30);
     let (refused, greatest, sum) = open(folder.path(), LogOptions::default());
     assert!(matches!(refused, Err(Error::Damaged { offset: 40, .. })), "{refused:?}");
     assert!(greatest <= MIB && sum < 8 * MIB, "{greatest}, {sum} bytes read");

@@ -77,6 +77,11 @@ fn a_compaction_makes_later_values_durable_before_it_drops_earlier_ones() {
     }
 }
 
+/// Offsets in a manifest: the numbers of the record `store`, and those of the first record `log`;
+/// each of these has 48 bytes.
+const STORE: usize = 32 + 20 + 5;
+const LOG: usize = 112 + 20 + 3;
+
 /// Opens a closed store of twenty keys after changing fields of 8 bytes in the file with this
 /// suffix, under a matching checksum.
 fn changed(suffix: &str, fields: &[(usize, u64)]) -> Result<LogStore, Error> {
@@ -101,7 +106,7 @@ fn changed(suffix: &str, fields: &[(usize, u64)]) -> Result<LogStore, Error> {
 fn a_manifest_reserves_no_more_memory_than_the_log_has_keys_for() {
     let unchanged = changed("MANIFEST", &[]).unwrap().stats().index_bytes;
     for keys in [1 << 40, u64::MAX] {
-        let store = changed("MANIFEST", &[(56, keys)]).unwrap();
+        let store = changed("MANIFEST", &[(STORE + 40, keys)]).unwrap();
         assert_eq!((store.stats().keys, store.iter().count()), (20, 20));
         assert_eq!(store.stats().index_bytes, unchanged);
     }
@@ -112,7 +117,7 @@ fn a_manifest_reserves_no_more_memory_than_the_log_has_keys_for() {
 #[test]
 fn a_manifest_with_an_invalid_segment_size_is_refused() {
     for bytes in [8, 4088, (16 << 30) + 8, 1 << 63] {
-        let refused = changed("MANIFEST", &[(32, bytes)]);
+        let refused = changed("MANIFEST", &[(STORE + 32, bytes)]);
         assert!(matches!(refused, Err(Error::Damaged { .. })), "{bytes}: {refused:?}");
     }
 }
@@ -121,7 +126,7 @@ fn a_manifest_with_an_invalid_segment_size_is_refused() {
 #[test]
 fn an_invalid_sequence_number_is_refused_in_a_manifest_and_ignored_in_a_hint() {
     for sequence in [1 << 56, u64::MAX] {
-        let refused = changed("MANIFEST", &[(40, sequence)]);
+        let refused = changed("MANIFEST", &[(STORE + 16, sequence)]);
         assert!(matches!(refused, Err(Error::Damaged { .. })), "{sequence}: {refused:?}");
         let store = changed(".hint", &[(40, sequence)]).unwrap();
         assert_eq!((store.open_report().hinted, store.iter().count()), (0, 20));
@@ -132,7 +137,7 @@ fn an_invalid_sequence_number_is_refused_in_a_manifest_and_ignored_in_a_hint() {
 #[test]
 fn a_manifest_with_an_invalid_next_number_is_refused() {
     for number in [0, 1] {
-        let refused = changed("MANIFEST", &[(48, number)]);
+        let refused = changed("MANIFEST", &[(STORE + 24, number)]);
         assert!(matches!(refused, Err(Error::Damaged { .. })), "{number}: {refused:?}");
     }
 }
@@ -349,17 +354,17 @@ fn a_record_after_the_size_of_a_segment_is_refused() {
     const FIRST: &str = "0000000000000001";
     for hinted in [true, false] {
         let files = forged(20, |files| {
-            set(files, "MANIFEST", 32, 4096);
+            set(files, "MANIFEST", STORE + 32, 4096);
             files.retain(|name, _| hinted || !name.ends_with(".hint"));
         });
         assert_eq!(refused(files), format!("{FIRST}.log"), "{hinted}");
     }
     // In a store that was not closed it is not a torn end either.
     let files = forged(10, |files| {
-        set(files, "MANIFEST", 32, 4096);
-        // Not clean, with the same salt.
-        set(files, "MANIFEST", 12, 1 << 32);
-        set(files, "MANIFEST", 72 + 8, 40);
+        set(files, "MANIFEST", STORE + 32, 4096);
+        // Not clean.
+        set(files, "MANIFEST", STORE, 0);
+        set(files, "MANIFEST", LOG + 8, 40);
         files.retain(|name, _| !name.ends_with(".hint"));
     });
     assert_eq!(refused(files), format!("{FIRST}.log"));
@@ -370,8 +375,8 @@ fn a_record_after_the_size_of_a_segment_is_refused() {
 fn two_segments_in_one_slot_are_refused() {
     const SLOTS: u64 = 1 << 22;
     let files = forged(20, |files| {
-        set(files, "MANIFEST", 48, SLOTS + 2);
-        set(files, "MANIFEST", 72 + 24, SLOTS + 1);
+        set(files, "MANIFEST", STORE + 24, SLOTS + 2);
+        set(files, "MANIFEST", LOG + 48, SLOTS + 1);
         files.retain(|name, _| !name.ends_with(".hint"));
         let second = files.remove("0000000000000002.log").unwrap();
         let name = format!("{:016x}.log", SLOTS + 1);
@@ -386,8 +391,8 @@ fn two_segments_in_one_slot_are_refused() {
 fn a_segment_of_impossible_length_is_refused_in_a_manifest() {
     for end in [(16 << 30) + 8, 1 << 63] {
         let files = forged(20, |files| {
-            set(files, "MANIFEST", 72 + 8, end);
-            set(files, "MANIFEST", 72 + 24 + 8, end);
+            set(files, "MANIFEST", LOG + 8, end);
+            set(files, "MANIFEST", LOG + 48 + 8, end);
         });
         assert_eq!(refused(files), "MANIFEST");
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use koel_store::content::{Archive, Chunking};
-use koel_store::{Durability, Error, LogOptions, LogSalvageReport, LogStore};
+use koel_store::{Durability, Error, LogOptions, LogStore, SalvageReport};
 use testkit::storage::{MemoryFolder, Random, State};
 
 use crate::damage::{Image, Victim, harms, options, victim};
@@ -15,7 +15,7 @@ fn new_store() -> LogStore {
 }
 
 /// Salvages these files, which must not change. Returns the state and the report.
-fn salvage(image: Image) -> (State, LogSalvageReport) {
+fn salvage(image: Image) -> (State, SalvageReport) {
     let (folder, store) = (MemoryFolder::with(image.clone()), new_store());
     let mut seen = (0, 0);
     let salvaged = store.salvage_in(&folder, |read, all| {

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use koel_store::LogSalvageReport;
+use koel_store::SalvageReport;
 use koel_store::content::{Archive, ArchiveVerifyReport};
 use serde_json::json;
 
@@ -78,12 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::some_if(salvaged.damages.is_empty() && files.broken.is_empty()))
 }
 
-fn report(
-    salvaged: &LogSalvageReport,
-    keys: u64,
-    files: &ArchiveVerifyReport,
-    json: bool,
-) -> String {
+fn report(salvaged: &SalvageReport, keys: u64, files: &ArchiveVerifyReport, json: bool) -> String {
     if json {
         let damage: Vec<String> = salvaged.damages.iter().map(ToString::to_string).collect();
         return output::json(&json!({

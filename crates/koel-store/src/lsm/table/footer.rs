@@ -17,7 +17,7 @@ use crate::kernel::file_header::FileKind;
 use crate::kernel::record::Position;
 
 /// The header of a table file.
-pub(super) const FILE: FileKind = FileKind { magic: *b"koeltbl\n", version: 1 };
+pub(in crate::lsm) const FILE: FileKind = FileKind { magic: *b"koeltbl\n", version: 1 };
 
 /// Bytes of the footer.
 pub(super) const SIZE: usize = 32;

@@ -41,6 +41,7 @@ mod writer;
 
 pub(super) use builder::{TableBuilder, TableOptions};
 pub(super) use cache::BlockCache;
+pub(super) use footer::FILE as TABLE_FILE;
 pub(super) use frame::Codec;
 pub(super) use properties::TableInfo;
 pub(super) use reader::Table;

@@ -6,6 +6,7 @@ use super::frame::{HASHES, Handle};
 use super::index::MAX_HEIGHT;
 use crate::Error;
 use crate::kernel::bytes::{u64_at, usize_of};
+use crate::kernel::manifest::RunEntry;
 use crate::kernel::memory;
 
 const NUMBERS: usize = 13;
@@ -32,6 +33,14 @@ pub(in crate::lsm) struct TableInfo {
     pub(in crate::lsm) first_key: Vec<u8>,
     /// Empty if there are no entries.
     pub(in crate::lsm) last_key: Vec<u8>,
+}
+
+impl TableInfo {
+    /// Returns the record of the table in a manifest.
+    pub(in crate::lsm) fn run_entry(&self) -> RunEntry {
+        let Self { number, bytes, entries, first_sequence, last_sequence, .. } = *self;
+        RunEntry { number, bytes, entries, first_sequence, last_sequence }
+    }
 }
 
 /// Everything in the block of properties.

@@ -56,15 +56,6 @@ impl DamagedTable {
         Ok(Some(Self { file, name, salt, number, len }))
     }
 
-    /// Returns the salt in the header of table `number`, if the header is sound.
-    pub(in crate::lsm) fn salt_in(folder: &dyn Folder, number: u64) -> Result<Option<u64>, Error> {
-        let Some(table) = Self::open(folder, number, 0)? else { return Ok(None) };
-        let mut header = [0; file_header::SIZE];
-        let read = read_up_to(&*table.file, &mut header, 0);
-        read.map_err(Error::io("read", &table.name))?;
-        Ok(footer::FILE.salt_in(&header, number))
-    }
-
     /// Calls `each` with every entry of the sound blocks, in the order of the file, and adds what
     /// is damaged to `damages`.
     pub(in crate::lsm) fn entries(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use koel_store::{LsmOptions, LsmSalvageReport, LsmStore};
+use koel_store::{LsmOptions, LsmStore, SalvageReport};
 use testkit::storage::{MemoryFolder, Random, State};
 
 use super::trial::collect;
@@ -14,7 +14,7 @@ fn victim(seed: u64) -> Victim<LsmStore> {
 }
 
 /// Salvages files into a new store. Returns its state.
-fn salvage(files: &Image) -> (State, LsmSalvageReport) {
+fn salvage(files: &Image) -> (State, SalvageReport) {
     let damaged = MemoryFolder::with(files.clone());
     let store = LsmOptions::default().background(false);
     let store = store.open_in(Arc::new(MemoryFolder::new())).unwrap();
