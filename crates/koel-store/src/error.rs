@@ -4,8 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use crate::kernel::file_names::MANIFEST;
-use crate::kernel::manifest::StoreKind;
+use crate::kernel::file_names::{MANIFEST, StoreKind};
 
 /// Why an operation of a store failed. None of these errors loses acknowledged data.
 #[derive(Debug)]

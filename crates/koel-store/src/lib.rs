@@ -25,8 +25,8 @@ pub use kernel::batch::Batch;
 pub use kernel::damage::Damage;
 pub use kernel::disk::DiskFolder;
 pub use kernel::durability::Durability;
+pub use kernel::file_names::StoreKind;
 pub use kernel::files;
-pub use kernel::manifest::StoreKind;
 pub use kernel::recovery::TornEnd;
 pub use kernel::salvage::SalvageReport;
 pub use log::{

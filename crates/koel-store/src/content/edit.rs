@@ -7,10 +7,8 @@ use super::archive::Archive;
 use super::entry::{Entry, Time};
 use super::error::ArchiveError;
 use super::find::no_such_name;
-use super::keys;
-use super::names;
-use super::spare::Spare;
-use super::versions::Version;
+use super::versions::{Spare, Version};
+use super::{keys, names};
 use crate::kernel::lock::lock;
 use crate::{Batch, Durability};
 

@@ -50,7 +50,6 @@
 mod archive;
 mod chunks;
 mod collect;
-mod compress;
 mod edit;
 mod entry;
 mod error;
@@ -59,11 +58,9 @@ mod find;
 mod import;
 mod keys;
 mod names;
-mod numbers;
 mod read;
 mod repair;
 mod rewrite;
-mod spare;
 mod temporary;
 #[cfg(unix)]
 mod tree;

@@ -5,7 +5,7 @@
 //! memory is taken.
 
 use super::archive::Archive;
-use super::compress;
+use super::chunks;
 use super::entry::{Content, DecodeError, Entry, Fields};
 use super::error::ArchiveError;
 use super::keys::{self, Hash};
@@ -93,7 +93,7 @@ impl<'a> Chunks<'a> {
         match store.get(&keys::packed_key(hash))? {
             None => Ok(plain?),
             // What cannot be decompressed has no hash, and is reported as a chunk of another one.
-            Some(value) => Ok(Some(compress::unpack(&value).unwrap_or(value))),
+            Some(value) => Ok(Some(chunks::unpack(&value).unwrap_or(value))),
         }
     }
 

@@ -3,12 +3,10 @@
 use super::archive::Archive;
 use super::entry::{Content, Kind};
 use super::error::ArchiveError;
-use super::keys;
-use super::names;
 use super::read::Listing;
-use super::spare::Spare;
-use super::versions::Version;
+use super::versions::{Spare, Version};
 use super::write::Writer;
+use super::{keys, names};
 use crate::kernel::lock::lock;
 use crate::{Batch, Durability};
 

@@ -6,16 +6,28 @@
 //!
 //! A name is not inside another name, so each path belongs to one name. A log has no order of keys:
 //! versions are listed by number, without a pass over all chunks.
+//!
+//! **Numbers.** The next one is known from its own record, or else from the spare copy of the newest version
+//! (see below). If both are unreadable, a pass over all keys finds the versions that are readable,
+//! and looking up the numbers around them those whose record is damaged. Then the list may lack
+//! versions, and says so with the damage.
+//!
+//! **The spare copy.** The newest version is at the end of the log, where sectors are lost. So its record is written
+//! twice: a copy first, then the record of the next number, which is longer than a sector, then the
+//! version and the list of its name. The loss of one sector leaves the copy, or the version; and
+//! the copy tells the next number.
+//!
+//! The copy is used only if the record of its version is damaged. The next import writes that
+//! record again, before the copy is replaced.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::archive::Archive;
 use super::entry::{DecodeError, Entry, Fields, Time, encode_text};
 use super::error::ArchiveError;
-use super::keys;
-use super::names;
-use super::numbers::Numbers;
-use crate::Error;
+use super::{keys, names};
+use crate::{Batch, Durability, Error};
 
 /// What was imported under a name at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,5 +183,184 @@ impl Archive {
             ArchiveError::Broken { name: name.clone(), what }
         };
         version.map(Some).ok_or_else(missing)
+    }
+}
+
+/// Numbers that are tried one by one, however few of them are in use.
+const FEW: u64 = 1 << 20;
+
+/// How many numbers after the last readable one are looked up for damaged records.
+const AHEAD: u64 = 4096;
+
+/// The numbers that versions may have.
+#[derive(Debug)]
+pub(super) struct Numbers {
+    /// Ascending.
+    pub(super) all: Vec<u64>,
+    /// Why some may be missing.
+    pub(super) damage: Option<ArchiveError>,
+}
+
+impl Archive {
+    /// Returns the number that the next version gets.
+    pub(super) fn next_number(&self) -> Result<u64, ArchiveError> {
+        match self.known_next() {
+            Err(error) if error.is_damage() => self.free_number(),
+            known => known,
+        }
+    }
+
+    /// Returns the next number from its record, or from the spare copy of the newest version.
+    fn known_next(&self) -> Result<u64, ArchiveError> {
+        let recorded = match self.store.get(keys::NEXT_NUMBER) {
+            Ok(Some(value)) => return keys::decode_next_number(&value),
+            Ok(None) => Ok(1),
+            Err(error @ Error::Damaged { .. }) => Err(error.into()),
+            Err(error) => return Err(error.into()),
+        };
+        match self.spare() {
+            Ok(Some(spare)) => Ok(spare.number.saturating_add(1)),
+            _ => recorded,
+        }
+    }
+
+    /// Returns all numbers that a version may have.
+    ///
+    /// They are counted, without a pass over all keys, unless hardly any could be in use: a made-up
+    /// next number must not decide how long this takes.
+    pub(super) fn numbers(&self) -> Result<Numbers, ArchiveError> {
+        let damage = match self.known_next() {
+            Ok(next) if next <= FEW.max(self.store.stats().keys) => {
+                return Ok(Numbers { all: (1..next).collect(), damage: None });
+            }
+            Ok(_) => None,
+            Err(error) if error.is_damage() => Some(error),
+            Err(error) => return Err(error),
+        };
+        let mut found = self.search_numbers()?;
+        found.damage = damage.or(found.damage);
+        Ok(found)
+    }
+
+    /// Returns a number above those of all versions that are found. O(keys).
+    pub(super) fn free_number(&self) -> Result<u64, ArchiveError> {
+        let last = self.search_numbers()?.all.last().copied().unwrap_or(0);
+        Ok(last.saturating_add(1))
+    }
+
+    /// Returns the numbers of all readable versions and lists, and of damaged versions near them.
+    fn search_numbers(&self) -> Result<Numbers, ArchiveError> {
+        let (mut numbers, mut damage) = (BTreeSet::new(), None);
+        for key in self.store.keys() {
+            let noted = key.map_err(ArchiveError::from).and_then(|key| {
+                numbers.extend(keys::number_in(&key));
+                if let Some(name) = keys::name_in(&key) {
+                    numbers.extend(self.stored_numbers_of(name)?.unwrap_or_default());
+                }
+                Ok(())
+            });
+            match noted {
+                Err(error) if !error.is_damage() => return Err(error),
+                Err(error) => damage = Some(error),
+                Ok(()) => {}
+            }
+        }
+        if damage.is_some() {
+            let end = numbers.last().copied().unwrap_or(0).saturating_add(AHEAD);
+            let is_damaged = |number: &u64| {
+                matches!(self.store.get(&keys::version_key(*number)), Err(Error::Damaged { .. }))
+            };
+            let first = end.saturating_sub(FEW).max(1);
+            numbers.extend((first..=end).filter(is_damaged));
+        }
+        Ok(Numbers { all: numbers.into_iter().collect(), damage })
+    }
+}
+
+/// A copy of the record of a version.
+#[derive(Debug)]
+pub(super) struct Spare {
+    pub(super) number: u64,
+    /// The value of the record.
+    pub(super) value: Vec<u8>,
+}
+
+impl Archive {
+    /// Returns the copy, if there is one.
+    pub(super) fn spare(&self) -> Result<Option<Spare>, ArchiveError> {
+        let Some(value) = self.store.get(keys::SPARE)? else { return Ok(None) };
+        let (number, value) = value.split_first_chunk().ok_or(keys::INVALID_SPARE)?;
+        Ok(Some(Spare { number: u64::from_le_bytes(*number), value: value.to_vec() }))
+    }
+
+    /// Returns the copy of a version whose record is damaged.
+    pub(super) fn spare_of(&self, number: u64) -> Option<Vec<u8>> {
+        self.spare().ok().flatten().filter(|spare| spare.number == number).map(|spare| spare.value)
+    }
+
+    /// Writes a batch with a version after a copy of the version, with the next number between
+    /// them.
+    pub(super) fn write_after_spare(
+        &self,
+        spare: &Spare,
+        next: u64,
+        changes: impl FnOnce(&mut Batch) -> Result<(), ArchiveError>,
+        durability: Durability,
+    ) -> Result<(), ArchiveError> {
+        self.restore_from_spare()?;
+        let copy = [&spare.number.to_le_bytes(), &spare.value[..]].concat();
+        self.store.put(keys::SPARE, &copy, Durability::None)?;
+        let mut batch = Batch::new();
+        batch.put(keys::NEXT_NUMBER, &keys::encode_next_number(next))?;
+        changes(&mut batch)?;
+        Ok(self.store.write(&batch, durability)?)
+    }
+
+    /// Writes the record of a version again that only the copy has.
+    pub(super) fn restore_from_spare(&self) -> Result<(), ArchiveError> {
+        let spare = match self.spare() {
+            Ok(Some(spare)) => spare,
+            Err(error) if !error.is_damage() => return Err(error),
+            _ => return Ok(()),
+        };
+        let key = keys::version_key(spare.number);
+        match self.store.get(&key) {
+            Err(Error::Damaged { .. }) => {
+                Ok(self.store.put(&key, &spare.value, Durability::None)?)
+            }
+            found => Ok(found.map(drop)?),
+        }
+    }
+
+    /// Adds the newest version again, if its record was lost.
+    pub(super) fn restore_lost_version(&self) -> Result<(), ArchiveError> {
+        let Ok(Some(spare)) = self.spare() else { return Ok(()) };
+        let key = keys::version_key(spare.number);
+        if matches!(self.store.get(&key), Ok(None)) {
+            self.store.put(&key, &spare.value, Durability::None)?;
+        }
+        Ok(())
+    }
+
+    /// Removes a copy whose version was never added: the import failed.
+    pub(super) fn drop_stale_spare(&self) -> Result<(), ArchiveError> {
+        if let Ok(Some(spare)) = self.spare()
+            && let Ok(None) = self.store.get(&keys::version_key(spare.number))
+        {
+            self.store.delete(keys::SPARE, Durability::None)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the removal of the copy to a batch that removes its version.
+    pub(super) fn remove_spare_of(
+        &self,
+        numbers: &[u64],
+        batch: &mut Batch,
+    ) -> Result<(), ArchiveError> {
+        if self.spare().ok().flatten().is_some_and(|spare| numbers.contains(&spare.number)) {
+            batch.delete(keys::SPARE)?;
+        }
+        Ok(())
     }
 }

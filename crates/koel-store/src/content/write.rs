@@ -5,8 +5,7 @@ use std::io::Read;
 use zstd::bulk::Compressor;
 
 use super::archive::Archive;
-use super::chunks::{Chunking, Cutter};
-use super::compress;
+use super::chunks::{self, Chunking, Cutter};
 use super::entry::{Content, Entry};
 use super::error::ArchiveError;
 use super::keys::{self, Hash};
@@ -130,7 +129,7 @@ impl<'a> Writer<'a> {
         if self.is_stored(&plain, chunk)? || self.is_packed(&packed, chunk)? {
             return Ok(false);
         }
-        let value = self.compressor.as_mut().and_then(|it| compress::pack(it, chunk));
+        let value = self.compressor.as_mut().and_then(|it| chunks::pack(it, chunk));
         match value {
             Some(value) => self.archive.store.put(&packed, &value, Durability::None)?,
             None => self.archive.store.put(&plain, chunk, Durability::None)?,
@@ -143,7 +142,7 @@ impl<'a> Writer<'a> {
         match self.archive.store.get(key) {
             Err(Error::Damaged { .. }) => Ok(false),
             found => {
-                Ok(found?.and_then(|value| compress::unpack(&value)).is_some_and(|it| it == chunk))
+                Ok(found?.and_then(|value| chunks::unpack(&value)).is_some_and(|it| it == chunk))
             }
         }
     }

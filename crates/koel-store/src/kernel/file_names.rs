@@ -1,4 +1,6 @@
-//! The names of the files of a store (docs/FORMAT-STORES.md, The files of a store).
+//! The kinds of stores, and the names of their files (docs/FORMAT-STORES.md, The files of a store).
+
+use std::fmt;
 
 /// The manifest.
 pub(crate) const MANIFEST: &str = "MANIFEST";
@@ -10,6 +12,25 @@ pub(crate) const LOCK: &str = "LOCK";
 const SEGMENT_SUFFIX: &str = ".log";
 const HINT_SUFFIX: &str = ".hint";
 const TABLE_SUFFIX: &str = ".table";
+
+/// A kind of store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreKind {
+    /// A [`LogStore`](crate::LogStore).
+    Log,
+    /// An [`LsmStore`](crate::LsmStore).
+    Lsm,
+}
+
+impl fmt::Display for StoreKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Log => "log store",
+            Self::Lsm => "ordered store",
+        })
+    }
+}
 
 /// Returns the file name of segment `number`.
 pub(crate) fn segment(number: u64) -> String {

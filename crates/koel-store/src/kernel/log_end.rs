@@ -93,6 +93,15 @@ impl<T> Log<T> {
         self.wait_durable(position, Durability::Synced)
     }
 
+    /// Syncs the log while it fills, so that little is left for the write that fills a file. Runs
+    /// in a thread, until it is told to stop.
+    pub(crate) fn sync_when_due(&self) {
+        while self.sync_due.wait() {
+            // The next write returns the failure.
+            drop(self.sync());
+        }
+    }
+
     /// Returns when everything up to `position` is as durable as asked.
     pub(crate) fn wait_durable(
         &self,

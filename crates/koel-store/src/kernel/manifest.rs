@@ -25,7 +25,6 @@
 //! A new one is written under another name, synced and renamed, and then the folder is synced. So a
 //! crash leaves the old one or the new one.
 
-use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
@@ -34,7 +33,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::access::{self, read_up_to, read_whole, write_all};
 use super::bytes::{u32_at, u64_at, usize_of};
 use super::disk::DiskFolder;
-use super::file_names::{MANIFEST, NEW_MANIFEST};
+use super::file_names::{MANIFEST, NEW_MANIFEST, StoreKind};
 use super::files::Folder;
 use super::memory;
 use super::poison::Poison;
@@ -49,16 +48,6 @@ const START: usize = 32;
 const MAX_BYTES: u64 = 256 << 20;
 /// File numbers stay below this.
 const NUMBER_LIMIT: u64 = 1 << 63;
-
-/// A kind of store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum StoreKind {
-    /// A [`LogStore`](crate::LogStore).
-    Log,
-    /// An [`LsmStore`](crate::LsmStore).
-    Lsm,
-}
 
 /// The contents of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,15 +141,6 @@ impl StoreKind {
             Self::Log => b"koelman\n",
             Self::Lsm => b"koellsm\n",
         }
-    }
-}
-
-impl fmt::Display for StoreKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Log => "log store",
-            Self::Lsm => "ordered store",
-        })
     }
 }
 

@@ -16,9 +16,9 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::file_names::{self, NEW_MANIFEST};
+use super::file_names::{self, NEW_MANIFEST, StoreKind};
 use super::files::Folder;
-use super::manifest::{LogEntry, Manifest, StoreKind};
+use super::manifest::{LogEntry, Manifest};
 use super::memory;
 use super::poison::Poison;
 use super::scan::{Record, Scan, last_durable_offset};

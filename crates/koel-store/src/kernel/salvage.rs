@@ -10,9 +10,9 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::damage::{Damage, collect_damage};
 use super::file_header::FileKind;
-use super::file_names::{self, MANIFEST};
+use super::file_names::{self, MANIFEST, StoreKind};
 use super::files::Folder;
-use super::manifest::{Manifest, StoreKind};
+use super::manifest::Manifest;
 use super::segment::{self, Segment};
 use crate::Error;
 use crate::error::FOLDER;

@@ -1,9 +1,13 @@
-//! How the threads of a store are told that there is work.
+//! The threads of a store, and how they are told that there is work.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::lock::lock;
+use super::poison::Poison;
+use crate::Error;
+use crate::error::FOLDER;
 
 /// Lets a background thread sleep until it gets a [`Signal`].
 #[derive(Debug, Default)]
@@ -55,5 +59,34 @@ impl Wakeup {
     /// Returns whether the thread is to stop.
     pub(crate) fn is_stopped(&self) -> bool {
         *lock(&self.signal) == Signal::Stop
+    }
+}
+
+/// The running threads of a store.
+#[derive(Debug, Default)]
+pub(crate) struct Threads(Vec<JoinHandle<()>>);
+
+impl Threads {
+    /// Starts a thread. A panic in it poisons the store, and ends there.
+    pub(crate) fn start<S: Send + Sync + 'static>(
+        &mut self,
+        name: &str,
+        store: &Arc<S>,
+        poison: fn(&S) -> &Poison,
+        run: impl FnOnce(&S) + Send + 'static,
+    ) -> Result<(), Error> {
+        let store = store.clone();
+        let run = move || poison(&store).unless_panicked(|| run(&store));
+        let started = thread::Builder::new().name(name.to_owned()).spawn(run);
+        self.0.push(started.map_err(Error::io("start a thread for", FOLDER))?);
+        Ok(())
+    }
+
+    /// Waits until all threads have ended, which are to be told before.
+    pub(crate) fn join(&mut self) {
+        for thread in self.0.drain(..) {
+            // A panic in it has ended all writes, with the reason.
+            drop(thread.join());
+        }
     }
 }

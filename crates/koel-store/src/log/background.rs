@@ -1,14 +1,7 @@
-//! The threads of a store.
-//!
-//! * The compaction thread waits until a segment is full, checks whether compaction is worthwhile,
-//!   and compacts at a limited rate, so that other work gets the disk too.
-//! * The sync thread waits until [`bytes_per_sync`](super::LogOptions::bytes_per_sync) bytes of the
-//!   active segment are not durable, so that little is left for the put that fills the segment. It
-//!   calls [`sync`](Store::sync) as a user would, so a failure poisons the store.
+//! The compaction thread waits until a segment is full, checks whether compaction is worthwhile,
+//! and compacts at a limited rate, so that other work gets the disk too.
 
-use std::io;
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use super::pick::Policy;
@@ -22,30 +15,8 @@ const SLICE: Duration = Duration::from_millis(100);
 /// If more than this percentage of the log is dead, the rate has no limit: space matters more then.
 const URGENT_PERCENT: u64 = 28;
 
-/// Starts the compaction thread. [`Store::segment_filled`] wakes and stops it.
-pub(super) fn start_compaction(
-    store: Arc<Store>,
-    bytes_per_second: u64,
-) -> io::Result<JoinHandle<()>> {
-    let name = "koel-compaction".to_owned();
-    let run = move || store.log.poison.unless_panicked(|| run_compaction(&store, bytes_per_second));
-    thread::Builder::new().name(name).spawn(run)
-}
-
-/// Starts the sync thread. [`Store::sync_due`] wakes and stops it.
-pub(super) fn start_sync(store: Arc<Store>) -> io::Result<JoinHandle<()>> {
-    let run = move || store.log.poison.unless_panicked(|| run_sync(&store));
-    thread::Builder::new().name("koel-sync".to_owned()).spawn(run)
-}
-
-fn run_sync(store: &Store) {
-    while store.log.sync_due.wait() {
-        // The next write returns the failure.
-        drop(store.log.sync());
-    }
-}
-
-fn run_compaction(store: &Store, bytes_per_second: u64) {
+/// Compacts whenever a segment is full. [`Store::segment_filled`] wakes and stops it.
+pub(super) fn compact(store: &Store, bytes_per_second: u64) {
     let mut copied = 0;
     let mut pace = |store: &Store, bytes: u64| {
         copied += bytes;

@@ -30,8 +30,8 @@ use std::sync::{Arc, PoisonError};
 use super::hint::{self, Note, Notes};
 use super::index::SHARDS;
 use super::pick::{self, Policy, Usage};
+use super::state::Watch;
 use super::store::Store;
-use super::watch;
 use crate::Error;
 use crate::kernel::lock::lock;
 use crate::kernel::record::{self, Header, Kind};
@@ -298,7 +298,7 @@ impl Store {
                     output.segment.add_dead(note.size());
                     continue;
                 }
-                watch::notify(&mut end.own.watches, old);
+                Watch::notify(&mut end.own.watches, old);
                 let new = self.segments.location(&output.segment, note.offset());
                 self.index.replace(note.hash, old, new);
             }

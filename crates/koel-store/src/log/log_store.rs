@@ -1,31 +1,29 @@
 //! The public type of the log store: its lock, its threads, and its methods.
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use super::background;
 use super::compact::CompactReport;
 use super::iter::{Iter, Keys};
 use super::options::LogOptions;
 use super::pick::Policy;
+use super::read::ValueReader;
 use super::state::LogOpenReport;
-use super::stats::LogStats;
-use super::store::Store;
-use super::value::ValueReader;
+use super::store::{LogStats, Store};
 use super::verify::LogVerifyReport;
 use crate::Error;
-use crate::error::FOLDER;
 use crate::kernel::batch::Batch;
 use crate::kernel::disk::DiskFolder;
 use crate::kernel::durability::{Durability, LogPosition};
 use crate::kernel::files::Folder;
 use crate::kernel::folder_lock::FolderLock;
+use crate::kernel::poison::Poison;
 use crate::kernel::pool::Pool;
 use crate::kernel::salvage::SalvageReport;
 use crate::kernel::segment::FIRST_RECORD;
-use crate::kernel::wakeup::Signal;
+use crate::kernel::wakeup::{Signal, Threads};
 
 /// A crash-safe key-value store: an append-only log on disk, and an index in memory of about 9
 /// bytes per key.
@@ -70,7 +68,7 @@ use crate::kernel::wakeup::Signal;
 #[derive(Debug)]
 pub struct LogStore {
     store: Arc<Store>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Threads,
     /// Held until the store is dropped.
     _lock: FolderLock,
 }
@@ -111,22 +109,24 @@ impl LogStore {
         let folder: Arc<dyn Folder> = Arc::new(Pool::new(folder, options.max_open_files));
         let lock = FolderLock::take(&*folder)?;
         let store = Arc::new(Store::open(folder, options)?);
-        let mut opened = Self { store, threads: Vec::new(), _lock: lock };
-        opened.start_threads(options).map_err(Error::io("start a thread for", FOLDER))?;
+        let mut opened = Self { store, threads: Threads::default(), _lock: lock };
+        opened.start_threads(options)?;
         Ok(opened)
     }
 
-    fn start_threads(&mut self, options: &LogOptions) -> io::Result<()> {
-        let store = &self.store;
+    fn start_threads(&mut self, options: &LogOptions) -> Result<(), Error> {
+        let Self { store, threads, .. } = self;
+        let poison: fn(&Store) -> &Poison = |store| &store.log.poison;
         if options.read_only {
             return Ok(());
         }
         if options.background {
             let rate = options.compaction_rate;
-            self.threads.push(background::start_compaction(store.clone(), rate)?);
+            let compact = move |store: &Store| background::compact(store, rate);
+            threads.start("koel-compaction", store, poison, compact)?;
         }
         if options.bytes_per_sync < store.segment_bytes {
-            self.threads.push(background::start_sync(store.clone())?);
+            threads.start("koel-sync", store, poison, |store| store.log.sync_when_due())?;
         }
         Ok(())
     }
@@ -376,10 +376,7 @@ impl LogStore {
     fn stop_threads(&mut self) {
         self.store.segment_filled.send(Signal::Stop);
         self.store.log.sync_due.send(Signal::Stop);
-        for thread in self.threads.drain(..) {
-            // A panic in it has ended all writes, with the reason.
-            drop(thread.join());
-        }
+        self.threads.join();
     }
 
     #[cfg(test)]

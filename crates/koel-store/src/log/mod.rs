@@ -8,17 +8,13 @@
 //! | `background.rs` | the threads that compact, and that sync a segment while it fills |
 //! | `salvage.rs` | reading what is left of a store that does not open |
 //! | `verify.rs` | checking everything |
-//! | `stats.rs` | statistics |
 //! | `compact.rs`, `pick.rs` | rewriting segments without dead records |
-//! | `open.rs`, `recover.rs` | opening: what is sound, what is damage, what is a torn end |
-//! | `replay_hints.rs`, `replay_record.rs` | replaying the log into the index |
+//! | `open.rs` | opening: replaying the log into the index |
 //! | `write.rs` | writing |
-//! | `rollover.rs` | the next segment |
-//! | `iter.rs`, `view.rs` | reading all keys, as of one moment |
-//! | `damaged.rs` | whose a record was that can no longer be read |
-//! | `read.rs`, `value.rs` | reading one key |
+//! | `iter.rs` | reading all keys, as of one moment |
+//! | `read.rs` | reading one key, and whose a record was that can no longer be read |
 //! | `store.rs` | what all of these share, and the order of locks |
-//! | `state.rs`, `watch.rs`, `hint_cache.rs` | plain data in it |
+//! | `state.rs` | plain data in it |
 //! | `segments.rs` | the live segments; locations |
 //! | `index.rs` | hash -> locations, in memory |
 //! | `hint.rs` | what the index needs to know of a segment |
@@ -26,9 +22,7 @@
 
 mod background;
 mod compact;
-mod damaged;
 mod hint;
-mod hint_cache;
 mod index;
 mod iter;
 mod log_store;
@@ -36,28 +30,20 @@ mod open;
 mod options;
 mod pick;
 mod read;
-mod recover;
-mod replay_hints;
-mod replay_record;
-mod rollover;
 mod salvage;
 mod segments;
 mod state;
-mod stats;
 mod store;
-mod value;
 mod verify;
-mod view;
-mod watch;
 mod write;
 
 pub use compact::CompactReport;
 pub use iter::{Iter, Keys};
 pub use log_store::LogStore;
 pub use options::LogOptions;
+pub use read::ValueReader;
 pub use state::LogOpenReport;
-pub use stats::LogStats;
-pub use value::ValueReader;
+pub use store::LogStats;
 pub use verify::LogVerifyReport;
 
 #[cfg(test)]

@@ -3,17 +3,26 @@
 //! A get of a present key usually takes one read of a segment, long enough for most records; a
 //! longer record takes a second read. A get of an absent key reads nothing, unless the index has a
 //! false candidate for it.
+//!
+//! A large value can be read as a stream, block by block, and each block is checked before the
+//! caller gets a byte of it.
+//!
+//! **Damage.** A record may only replace one of the same key, so the keys are compared. If the old record is
+//! damaged, the hint of its segment decides: it has 64 bits of a hash of the key, under a checksum
+//! of its own. Two keys share that hash as rarely as wrong bytes have the right checksum. So a
+//! damaged record does not make other keys unreadable, and its own key can be written or deleted.
+//! Without a hint the damage stays an error.
 
 use std::cell::RefCell;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use super::index::Candidates;
 use super::store::Store;
-use super::value::ValueReader;
 use crate::Error;
 use crate::kernel::bytes::usize_of;
 use crate::kernel::memory;
-use crate::kernel::record::Kind;
+use crate::kernel::record::{self, Kind};
 use crate::kernel::scan::Record;
 use crate::kernel::segment::Segment;
 
@@ -136,5 +145,120 @@ pub(super) fn value_of(segment: &Segment, record: &Record<'_>) -> Result<Vec<u8>
     match record.header.kind {
         Kind::Large => segment.large_value(record.offset, &record.header),
         _ => Ok(record.value().to_vec()),
+    }
+}
+
+/// Reads a value in at most 64 KiB of memory. Later writes do not change what it reads.
+///
+/// A read of damaged bytes fails with [`io::ErrorKind::InvalidData`], which wraps
+/// [`Error::Damaged`].
+#[derive(Debug)]
+pub struct ValueReader {
+    segment: Arc<Segment>,
+    /// Offset of the next block.
+    offset: u64,
+    len: u64,
+    /// Bytes of the value after the block in memory.
+    left: usize,
+    block: Vec<u8>,
+    /// The unread part of the block.
+    from: usize,
+    to: usize,
+}
+
+impl ValueReader {
+    pub(super) fn new(segment: &Arc<Segment>, record: &Record<'_>) -> Self {
+        let Record { offset, header, .. } = *record;
+        let block = record.value().to_vec();
+        Self {
+            segment: segment.clone(),
+            offset: offset + header.body(),
+            len: header.value_len,
+            left: if header.kind == Kind::Large { usize_of(header.value_len) } else { 0 },
+            from: 0,
+            to: block.len(),
+            block,
+        }
+    }
+
+    /// Returns the length of the whole value in bytes.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Returns whether the value has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Reads the next block if the present one is used up. Returns false at the end.
+    fn fill(&mut self) -> Result<bool, Error> {
+        if self.from == self.to && self.left > 0 {
+            let block = record::block_size(self.left);
+            self.segment.block(self.offset, block, &mut self.block)?;
+            self.offset += block.stored as u64;
+            self.left -= block.content;
+            (self.from, self.to) = (0, block.content);
+        }
+        Ok(self.from < self.to)
+    }
+}
+
+impl Read for ValueReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self.fill() {
+            Ok(true) => {
+                let read = (&self.block[self.from..self.to]).read(into)?;
+                self.from += read;
+                Ok(read)
+            }
+            Ok(false) => Ok(0),
+            Err(Error::Io { error, .. }) => Err(error),
+            Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+        }
+    }
+}
+
+impl Store {
+    /// Returns the live record of a key that is about to be replaced or deleted. `located` is the
+    /// result of reading it.
+    pub(super) fn resolve_damaged(
+        &self,
+        located: Result<Option<Located>, Error>,
+        hash: u64,
+    ) -> Result<Option<Located>, Error> {
+        match located {
+            Err(Error::Damaged { .. }) => self.locate_by_hash(hash),
+            located => located,
+        }
+    }
+
+    /// Returns the live record of the key with this hash, without comparing keys.
+    fn locate_by_hash(&self, hash: u64) -> Result<Option<Located>, Error> {
+        for location in self.index.candidates(hash).into_iter().flatten() {
+            let Some((segment, offset)) = self.segments.at(location) else { continue };
+            let (record_hash, size) = self.hash_at(&segment, offset)?;
+            if record_hash == hash {
+                return Ok(Some(Located { segment, location, size }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the hash of the key of a record, and its size. They come from the hint if the record
+    /// is damaged.
+    fn hash_at(&self, segment: &Segment, offset: u64) -> Result<(u64, u64), Error> {
+        let mut buffer = Vec::new();
+        match segment.record(offset, &mut buffer) {
+            Ok(header) => Ok((self.hash(header.key(&buffer)), header.size())),
+            Err(error @ Error::Damaged { .. }) => {
+                let cache = &self.hint_cache;
+                let note = cache.note_at(&*self.folder, segment, self.segment_bytes, offset);
+                note.map(|note| (note.hash, note.size())).ok_or(error)
+            }
+            Err(error) => Err(error),
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! The plain data of an open store: what it keeps at the end of its log, what was counted, and what
-//! opening found.
+//! opening found; and which records stopped being live since a view was made.
 
-use std::sync::Weak;
+use std::collections::HashSet;
+use std::sync::{Mutex, Weak};
 
 use super::hint::Notes;
-use super::watch::Watch;
 use crate::kernel::counter::Counter;
+use crate::kernel::lock::lock;
 use crate::kernel::log_end::LogEnd;
 use crate::kernel::recovery::TornEnd;
 
@@ -48,4 +49,25 @@ pub struct LogOpenReport {
     pub scanned: u64,
     /// Files that a crash had left behind, and that were removed.
     pub removed: Vec<String>,
+}
+
+/// Locations that the index had when a view was made, or later, and that it has dropped since.
+#[derive(Debug, Default)]
+pub(super) struct Watch(Mutex<HashSet<u64>>);
+
+impl Watch {
+    pub(super) fn contains(&self, location: u64) -> bool {
+        lock(&self.0).contains(&location)
+    }
+
+    /// Tells every view that the index is about to drop a location.
+    pub(super) fn notify(watches: &mut Vec<Weak<Watch>>, location: u64) {
+        watches.retain(|watch| {
+            let watch = watch.upgrade();
+            watch.is_some_and(|watch| {
+                lock(&watch.0).insert(location);
+                true
+            })
+        });
+    }
 }

@@ -10,22 +10,28 @@
 //!
 //! Readers take none of these. They lock a shard of the index and the table of segments, each for a
 //! moment.
+//!
+//! **The next segment.** A segment is full if the next write would exceed its size; only a single record may. It is
+//! synced before the next segment starts, so only the last segment can have a torn end. Most of it
+//! is durable by then: a thread syncs it while it fills (`background.rs`). Until the manifest names
+//! the next one nothing has changed: a failure before that refuses the write.
 
 use std::sync::{Arc, Mutex, RwLock};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::hint;
-use super::hint_cache::HintCache;
+use super::hint::{self, HintCache};
 use super::index::Index;
 use super::segments::Segments;
 use super::state::{AtEnd, Counts, End, LogOpenReport};
 use crate::Error;
+use crate::kernel::file_names::StoreKind;
 use crate::kernel::files::Folder;
+use crate::kernel::lock::lock;
 use crate::kernel::log_end::Log;
-use crate::kernel::manifest::{LogEntry, Manifest, StoreKind};
+use crate::kernel::manifest::{LogEntry, Manifest};
 use crate::kernel::segment::{FIRST_RECORD, Segment};
-use crate::kernel::wakeup::Wakeup;
+use crate::kernel::wakeup::{Signal, Wakeup};
 
 /// An open store.
 #[derive(Debug)]
@@ -106,5 +112,116 @@ impl Store {
     pub(super) fn remove_new(&self, segment: &Segment) {
         drop(self.folder.remove(&segment.name));
         hint::remove(&*self.folder, segment.number);
+    }
+}
+
+/// Statistics of a store at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LogStats {
+    /// The number of keys that have a value.
+    pub keys: u64,
+    /// Bytes of memory that the index takes.
+    pub index_bytes: u64,
+    /// The number of segments.
+    pub segments: u64,
+    /// Bytes of all segments.
+    pub log_bytes: u64,
+    /// Bytes of records that were overwritten or deleted.
+    pub dead_bytes: u64,
+    /// Bytes of tombstones.
+    pub tombstone_bytes: u64,
+    /// Bytes of keys and values written since the store was opened.
+    pub user_bytes: u64,
+    /// Bytes appended to the log for them.
+    pub appended_bytes: u64,
+    /// Bytes written by compaction since the store was opened.
+    pub compacted_bytes: u64,
+    /// Records read since the store was opened to compare their keys.
+    pub reads: u64,
+    /// A write failed, and the store takes no more writes.
+    pub poisoned: bool,
+    /// Why the last compaction in the background failed, if it did. No data is lost by that.
+    pub compaction_failed: Option<String>,
+}
+
+impl Store {
+    pub(super) fn stats(&self) -> LogStats {
+        let segments = self.segments.all();
+        LogStats {
+            keys: self.index.len(),
+            index_bytes: self.index.bytes(),
+            segments: segments.len() as u64,
+            log_bytes: segments.iter().map(|segment| segment.end()).sum(),
+            dead_bytes: segments.iter().map(|segment| segment.dead()).sum(),
+            tombstone_bytes: segments.iter().map(|segment| segment.tombstones()).sum(),
+            user_bytes: self.counts.user.get(),
+            appended_bytes: self.counts.appended.get(),
+            compacted_bytes: self.counts.compacted.get(),
+            reads: self.index.reads(),
+            poisoned: self.log.poison.has_failed(),
+            compaction_failed: lock(&self.compaction_failure).clone(),
+        }
+    }
+}
+
+impl Store {
+    /// Returns a segment with room for this many bytes, starting a new one if needed.
+    pub(super) fn segment_with_room(
+        &self,
+        end: &mut End,
+        bytes: u64,
+    ) -> Result<Arc<Segment>, Error> {
+        let has_room = |last: &&Arc<Segment>| {
+            last.end() == FIRST_RECORD || last.end() + bytes <= self.segment_bytes
+        };
+        let Some(last) = end.file.as_ref().filter(has_room).cloned() else {
+            return self.start_segment(end);
+        };
+        if !end.announced {
+            self.announce(end, &self.segments.all(), [])?;
+        }
+        Ok(last)
+    }
+
+    /// Seals the last segment, durably and with its hint, and starts the next one.
+    pub(super) fn start_segment(&self, end: &mut End) -> Result<Arc<Segment>, Error> {
+        self.log.seal(end)?;
+        let created = self.create_segment(end)?;
+        created.make_durable(&*self.folder)?;
+        let mut order = self.segments.all();
+        order.push(created.clone());
+        self.announce(end, &order, [&created])?;
+        if let Some(sealed) = end.file.take() {
+            end.own.notes.write(&*self.folder, &sealed);
+            self.segment_filled.send(Signal::Work);
+        }
+        end.own.notes.clear();
+        self.log.go_on_in(end, created.clone());
+        self.segments.push(created.clone());
+        Ok(created)
+    }
+
+    /// Creates the file of a segment with a free number. The number is never used again.
+    pub(super) fn create_segment(&self, end: &mut End) -> Result<Arc<Segment>, Error> {
+        let number = self.segments.free_number(end.own.number)?;
+        end.own.number = number + 1;
+        let created = Arc::new(Segment::create(&*self.folder, self.salt, number)?);
+        self.segments.reserve(&created);
+        Ok(created)
+    }
+
+    /// Makes everything durable, and writes a manifest with exact ends.
+    pub(super) fn close(&self) -> Result<(), Error> {
+        self.log.close(|end| {
+            if !end.announced {
+                return;
+            }
+            if let Some(last) = &end.file {
+                end.own.notes.write(&*self.folder, last);
+            }
+            let manifest = self.manifest(end, &self.segments.all(), true);
+            end.announced = manifest.store(&*self.folder, &self.log.poison).is_err();
+        })
     }
 }

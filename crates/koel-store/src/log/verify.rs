@@ -4,12 +4,12 @@
 //! the manifest on disk, and the index: it has each live record and nothing else. Unlike opening,
 //! it goes on after damage, at the next sound record, so that one pass lists all damage.
 
+use super::iter::View;
 use super::store::Store;
-use super::view::View;
 use crate::Error;
 use crate::kernel::damage::{Damage, collect_damage};
-use crate::kernel::file_names::MANIFEST;
-use crate::kernel::manifest::{Manifest, StoreKind};
+use crate::kernel::file_names::{MANIFEST, StoreKind};
+use crate::kernel::manifest::Manifest;
 use crate::kernel::record;
 use crate::kernel::scan::{Found, Scan};
 

@@ -12,9 +12,8 @@ use std::sync::Arc;
 
 use super::hint::Note;
 use super::read::Located;
-use super::state::End;
+use super::state::{End, Watch};
 use super::store::Store;
-use super::watch;
 use crate::Error;
 use crate::kernel::access::read_exact;
 use crate::kernel::batch::{Batch, Unsealed, length};
@@ -201,7 +200,7 @@ impl Store {
         note.count_in(active);
         let location = self.segments.location(active, note.offset());
         if let Some(old) = &old {
-            watch::notify(&mut end.own.watches, old.location);
+            Watch::notify(&mut end.own.watches, old.location);
             old.segment.add_dead(old.size);
         }
         let new = (!note.is_tombstone()).then_some(location);

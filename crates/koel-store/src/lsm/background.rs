@@ -9,34 +9,29 @@
 //! the next try of a flush; a merge is tried again after a pause, which grows from failure to
 //! failure.
 
-use std::io;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::store::Store;
-use crate::kernel::wakeup::Signal;
+use crate::Error;
+use crate::kernel::wakeup::{Signal, Threads};
 
 /// The pause after the first failure of a merge. Each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Starts the threads. [`stop`] ends them.
-pub(super) fn start(store: &Arc<Store>, threads: &mut Vec<JoinHandle<()>>) -> io::Result<()> {
-    let mut spawn = |name: &str, run: fn(&Store)| {
-        let (store, builder) = (store.clone(), thread::Builder::new().name(name.to_owned()));
-        builder
-            .spawn(move || store.log.poison.unless_panicked(|| run(&store)))
-            .map(|thread| threads.push(thread))
-    };
-    spawn("koel-guide", tend)?;
+pub(super) fn start(store: &Arc<Store>, threads: &mut Threads) -> Result<(), Error> {
+    let mut start =
+        |name, run: fn(&Store)| threads.start(name, store, |store| &store.log.poison, run);
+    start("koel-guide", tend)?;
     if store.log.poison.is_read_only() {
         return Ok(());
     }
-    spawn("koel-flush", flush)?;
-    spawn("koel-merge-1", merge)?;
-    spawn("koel-merge-2", merge)?;
-    spawn("koel-sync", sync)?;
+    start("koel-flush", flush)?;
+    start("koel-merge-1", merge)?;
+    start("koel-merge-2", merge)?;
+    start("koel-sync", |store| store.log.sync_when_due())?;
     store.threads.flush_due.send(Signal::Work);
     store.threads.merge_due.send(Signal::Work);
     Ok(())
@@ -80,12 +75,5 @@ fn merge(store: &Store) {
                 }
             }
         }
-    }
-}
-
-fn sync(store: &Store) {
-    while store.log.sync_due.wait() {
-        // The next write returns the failure.
-        drop(store.log.sync());
     }
 }

@@ -1,9 +1,14 @@
 //! An entry, and the order of entries: keys ascending, and the versions of a key from the last one
 //! to the first.
+//!
+//! A [`Cursor`] is a place in entries that are in order, and moves both ways.
 
 use std::cmp::Ordering;
+use std::fmt::Debug;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::Error;
 
 /// The sequence number that comes first among the entries of a key.
 pub(super) const LAST_SEQUENCE: u64 = u64::MAX;
@@ -46,4 +51,114 @@ pub(super) fn word_at(key: &[u8], at: usize) -> u64 {
 #[inline]
 pub(super) fn hash_of(key: &[u8], seed: u64) -> u64 {
     xxh3_64_with_seed(key, seed)
+}
+
+/// A place in entries that are in order. A new cursor is before the first entry.
+///
+/// After an error the cursor is at no entry, and has to be placed again with one of the calls that
+/// do not depend on its place.
+pub(super) trait Cursor: Debug + Send {
+    /// Returns the entry at the cursor. `None` before the first one and after the last one.
+    fn entry(&self) -> Option<Entry<'_>>;
+
+    /// Moves to the first entry at or after a place: the newest version of `key` whose sequence
+    /// number is at most `sequence`, or the first entry of a greater key.
+    fn seek(&mut self, key: &[u8], sequence: u64) -> Result<(), Error>;
+
+    /// Moves to the last entry whose key is less than `key`.
+    fn seek_before(&mut self, key: &[u8]) -> Result<(), Error>;
+
+    /// Moves to the first entry.
+    fn first(&mut self) -> Result<(), Error>;
+
+    /// Moves to the last entry.
+    fn last(&mut self) -> Result<(), Error>;
+
+    /// Moves to the next entry: to the first one if the cursor is before it.
+    fn next(&mut self) -> Result<(), Error>;
+
+    /// Moves to the previous entry: to the last one if the cursor is after it.
+    fn previous(&mut self) -> Result<(), Error>;
+}
+
+#[cfg(test)]
+pub(super) mod check {
+    //! A cursor beside the entries that it should have.
+
+    use testkit::storage::Random;
+
+    use super::*;
+
+    /// An entry of its own.
+    pub(in crate::lsm) type Owned = (Vec<u8>, u64, Option<Vec<u8>>);
+
+    pub(in crate::lsm) fn entry_of((key, sequence, value): &Owned) -> Entry<'_> {
+        Entry { key, sequence: *sequence, value: value.as_deref() }
+    }
+
+    /// Returns entries in order: short and long keys that share much or nothing, several versions,
+    /// deleted keys, empty and long values. Sequence numbers are distinct.
+    pub(in crate::lsm) fn entries(random: &mut Random, count: usize) -> Vec<Owned> {
+        let mut entries = Vec::new();
+        while entries.len() < count {
+            let mut key = b"abc".repeat(random.below(8));
+            let tail = random.below(4);
+            key.extend(random.bytes(tail).iter().map(|byte| byte % 4));
+            if random.chance(3) {
+                key.resize(key.len() + random.below(300), b'x');
+            }
+            let versions = if random.chance(5) { random.below(60) } else { random.below(3) };
+            for _ in 0..=versions {
+                let length = if random.chance(2) { 5000 } else { random.below(40) };
+                let value = (!random.chance(20)).then(|| random.bytes(length));
+                entries.push((key.clone(), entries.len() as u64 * 37 % 65_537, value));
+            }
+        }
+        entries.sort_by(|one, other| cmp_places((&one.0, one.1), (&other.0, other.1)));
+        entries
+    }
+
+    /// Moves a cursor at random and compares each entry.
+    pub(in crate::lsm) fn walk(
+        cursor: &mut dyn Cursor,
+        entries: &[Owned],
+        random: &mut Random,
+        steps: usize,
+    ) -> Result<(), Error> {
+        assert_eq!(cursor.entry(), None, "a new cursor");
+        // The index of the entry, and one more: 0 is before all, `len + 1` after all.
+        let (mut at, end) = (0, entries.len() + 1);
+        for step in 0..steps {
+            let aim = match entries {
+                [] => (b"a".to_vec(), 0),
+                _ => {
+                    let (mut key, sequence, _) = entries[random.below(entries.len())].clone();
+                    if random.chance(30) {
+                        key.push(random.bytes(1)[0] % 4);
+                    }
+                    (key, if random.chance(50) { sequence } else { random.next_u64() % 70_000 })
+                }
+            };
+            let what = random.below(14);
+            match what {
+                0 => (at, ()) = (1, cursor.first()?),
+                1 => (at, ()) = (end - 1, cursor.last()?),
+                2 => {
+                    cursor.seek(&aim.0, aim.1)?;
+                    let is_before =
+                        |entry: &Owned| cmp_places((&entry.0, entry.1), (&aim.0, aim.1)).is_lt();
+                    at = entries.partition_point(is_before) + 1;
+                }
+                3 => {
+                    cursor.seek_before(&aim.0)?;
+                    at = entries.partition_point(|entry| entry.0 < aim.0);
+                }
+                4..=8 => (at, ()) = ((at + 1).min(end), cursor.next()?),
+                _ => (at, ()) = (at.saturating_sub(1), cursor.previous()?),
+            }
+            let expected = at.checked_sub(1).and_then(|at| entries.get(at)).map(entry_of);
+            assert_eq!(cursor.entry(), expected, "step {step}, operation {what}");
+        }
+        Ok(())
+    }
 }

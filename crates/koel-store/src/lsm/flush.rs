@@ -1,9 +1,19 @@
-//! Flushing: the oldest sealed memtable becomes a table, the youngest run.
+//! What is in memory becomes a table, the youngest run: the oldest sealed memtable by a flush,
+//! sorted entries by an ingestion.
 //!
 //! The order makes a crash harmless: the table is synced, then the folder, then the manifest names
 //! the table instead of the file of the log, and only then that file is removed.
+//!
+//! The next version is installed on disk and in memory. The guide has no part in this: it follows
+//! later (`tend.rs`). So a flush or a merge waits for the
+//! manifest alone.
+//!
+//! **Ingestion** makes a table without the log and the memtable. All entries get one sequence number, which comes after all earlier writes and before all later
+//! ones. So earlier writes are flushed first, and other writes wait until the table is there. Reads
+//! go on, and see all entries or none.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::compaction::{Rules, rewrite};
@@ -11,13 +21,15 @@ use super::entry::Entry;
 use super::memtable::{Memtable, MemtableCursor};
 use super::store::Store;
 use super::table::{Table, TableBuilder};
-use super::version::Version;
+use super::version::{State, Version};
+use super::wal::check_lengths;
+use super::write::MOST_RUNS;
 use crate::Error;
 use crate::error::FOLDER;
-use crate::kernel::file_names;
 use crate::kernel::lock::lock;
 use crate::kernel::manifest::Manifest;
 use crate::kernel::wakeup::Signal;
+use crate::kernel::{file_names, memory};
 
 /// A read of one key takes less. A range may take longer, and frees what it reads.
 const LONGEST_READ: Duration = Duration::from_millis(20);
@@ -125,4 +137,153 @@ fn wait_for_readers(memtable: &Arc<Memtable>) {
 /// Adds the youngest run to a manifest.
 pub(super) fn add_run(manifest: &mut Manifest, table: &Table) {
     manifest.runs.insert(0, table.info().run_entry());
+}
+
+impl Store {
+    /// Replaces the version by `next` of it, and the manifest by `change` of it. `new` is the table
+    /// that it adds, if any; it is removed after a failure. `flushed` is the file of the log whose
+    /// memtable is a run then.
+    pub(super) fn install(
+        &self,
+        next: impl FnOnce(&Version) -> Version,
+        change: impl FnOnce(&mut Manifest),
+        new: Option<&Arc<Table>>,
+        flushed: Option<u64>,
+    ) -> Result<(), Error> {
+        {
+            let _one_at_a_time = lock(&self.versions);
+            let next = Arc::new(next(&self.state.load().version));
+            let mut manifest = lock(&self.manifest);
+            let changed = self.change_manifest(&mut manifest, |manifest| {
+                manifest.logs.retain(|log| Some(log.number) != flushed);
+                change(manifest);
+            });
+            if let (Err(_), Some(table)) = (&changed, new) {
+                self.remove_unnamed(&file_names::table(table.info().number));
+            }
+            changed?;
+            self.state.update(|state| {
+                let is_left = |memtable: &&Arc<Memtable>| Some(memtable.log) != flushed;
+                let sealed = state.sealed.iter().filter(is_left).cloned().collect();
+                State { active: state.active.clone(), sealed, version: next }
+            });
+        }
+        self.runs_changed();
+        Ok(())
+    }
+}
+
+impl Store {
+    /// Adds sorted entries. Returns their number.
+    pub(super) fn ingest<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<u64, Error> {
+        let mut end = self.log.end();
+        self.log.poison.check()?;
+        self.seal_active(&mut end)?;
+        self.flush_sealed()?;
+        while self.state.load().version.runs.len() >= MOST_RUNS && self.merge_once()? {}
+        let sequence = end.sequence;
+        end.sequence += 1;
+        // From here on a manifest without the table is known to be an older one.
+        self.change_manifest(&mut lock(&self.manifest), |manifest| {
+            manifest.sequence = end.sequence;
+        })?;
+        end.announced = true;
+        let written = self.write_table(false, |sink| {
+            let (mut count, mut last) = (0, Vec::new());
+            for (key, value) in entries {
+                let (key, value) = (key.as_ref(), value.as_ref());
+                check_lengths(key.len() as u64, value.len() as u64)?;
+                if count > 0 && *key <= *last {
+                    return Err(Error::NotSorted { entry: count });
+                }
+                sink(Entry { key, sequence, value: Some(value) })?;
+                last.clear();
+                memory::reserve(&mut last, key.len())?;
+                last.extend_from_slice(key);
+                self.counts.user.add((key.len() + value.len()) as u64);
+                count += 1;
+            }
+            Ok(count)
+        })?;
+        let Some((table, count)) = written else { return Ok(0) };
+        self.counts.flushed.add(table.info().bytes);
+        self.install(
+            |version| version.with_run(table.clone()),
+            |manifest| add_run(manifest, &table),
+            Some(&table),
+            None,
+        )?;
+        self.snapshots.publish(sequence);
+        self.threads.merge_due.send(Signal::Work);
+        Ok(count)
+    }
+}
+
+/// How long to wait for a merge that is under way before looking again.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// A memtable that is full to this part is not flushed when the store is closed.
+const SMALL_REST: u64 = 16;
+
+impl Store {
+    /// Writes everything in memory into tables.
+    pub(super) fn flush(&self) -> Result<(), Error> {
+        self.log.poison.check()?;
+        self.seal_active(&mut self.log.end())?;
+        self.flush_sealed()?;
+        if !self.options.background {
+            self.merge_due()?;
+        }
+        Ok(())
+    }
+
+    /// Flushes, and merges everything into one run.
+    pub(super) fn compact(&self) -> Result<(), Error> {
+        self.log.poison.check()?;
+        self.seal_active(&mut self.log.end())?;
+        self.flush_sealed()?;
+        while !self.merge_all()? {
+            self.threads.wait_for_progress(PATIENCE);
+        }
+        Ok(())
+    }
+
+    /// Flushes most of what is in memory, makes everything durable, and writes a manifest with
+    /// exact ends.
+    pub(super) fn close(&self) -> Result<(), Error> {
+        if self.log.poison.check().is_ok() {
+            self.flush_to_close();
+        }
+        if let Some(file) = lock(&self.prepared).take() {
+            self.remove_unnamed(&file.name);
+        }
+        self.log.close(|end| {
+            let mut manifest = lock(&self.manifest);
+            if manifest.clean {
+                return;
+            }
+            let mut next = manifest.clone();
+            if let (Some(last), Some(file)) = (next.logs.last_mut(), &end.file) {
+                last.end = file.end();
+            }
+            next.clean = true;
+            next.sequence = end.sequence;
+            next.number = self.next_number.load(Ordering::Relaxed);
+            if next.store(&*self.folder, &self.log.poison).is_ok() {
+                end.announced = false;
+                *manifest = next;
+            }
+        })
+    }
+
+    /// Flushes what would take long to replay at the next opening. A few entries stay in the log:
+    /// otherwise each program that puts one key would leave a table.
+    fn flush_to_close(&self) {
+        let is_much = self.state.load().active.bytes() > self.options.memtable_bytes / SMALL_REST;
+        let sealed = if is_much { self.seal_active(&mut self.log.end()) } else { Ok(()) };
+        // What cannot be flushed stays in the log.
+        drop(sealed.and_then(|()| self.flush_sealed()));
+    }
 }

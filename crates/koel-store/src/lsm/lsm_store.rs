@@ -3,19 +3,16 @@
 use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use super::background;
 use super::iter::Range;
 use super::options::LsmOptions;
 use super::read::{CopiedValue, Presence};
 use super::snapshot::{Snapshot, bounds};
-use super::stats::LsmStats;
-use super::store::{LsmOpenReport, Store};
+use super::store::{LsmOpenReport, LsmStats, Store};
 use super::verify::LsmVerifyReport;
 use super::wal::{MAX_KEY, MAX_VALUE};
 use crate::Error;
-use crate::error::FOLDER;
 use crate::kernel::batch::Batch;
 use crate::kernel::disk::DiskFolder;
 use crate::kernel::durability::Durability;
@@ -23,6 +20,7 @@ use crate::kernel::files::Folder;
 use crate::kernel::folder_lock::FolderLock;
 use crate::kernel::pool::Pool;
 use crate::kernel::salvage::SalvageReport;
+use crate::kernel::wakeup::Threads;
 
 /// A crash-safe key-value store in the order of its keys: an LSM-tree, guided by one cuckoo table
 /// of 2 to 3 bytes per key in memory.
@@ -81,7 +79,7 @@ use crate::kernel::salvage::SalvageReport;
 #[derive(Debug)]
 pub struct LsmStore {
     store: Arc<Store>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Threads,
     /// Held until the store is dropped.
     _lock: FolderLock,
 }
@@ -128,7 +126,7 @@ impl LsmStore {
         let folder: Arc<dyn Folder> = Arc::new(Pool::new(folder, options.max_open_files));
         let lock = FolderLock::take(&*folder)?;
         let store = Arc::new(Store::open(folder, options)?);
-        let mut opened = Self { store, threads: Vec::new(), _lock: lock };
+        let mut opened = Self { store, threads: Threads::default(), _lock: lock };
         let store = &opened.store;
         if !store.options.background || store.state.load().version.runs.is_empty() {
             // Without a guide reads ask every run, which finds the same.
@@ -136,8 +134,7 @@ impl LsmStore {
             drop(store.tend_guide());
         }
         if store.options.background {
-            let started = background::start(&opened.store, &mut opened.threads);
-            started.map_err(Error::io("start a thread for", FOLDER))?;
+            background::start(&opened.store, &mut opened.threads)?;
         }
         Ok(opened)
     }
@@ -396,10 +393,7 @@ impl LsmStore {
 
     fn stop_threads(&mut self) {
         background::stop(&self.store);
-        for thread in self.threads.drain(..) {
-            // A panic in it has ended all writes, with the reason.
-            drop(thread.join());
-        }
+        self.threads.join();
     }
 }
 

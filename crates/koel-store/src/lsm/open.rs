@@ -7,19 +7,18 @@ use super::compaction::Filter;
 use super::memtable::Memtable;
 use super::options::LsmOptions;
 use super::snapshots::Snapshots;
-use super::state::State;
 use super::store::{Counts, LsmOpenReport, Store, Threads};
 use super::switch::Switch;
 use super::table::{BlockCache, Table};
-use super::version::{Run, Version};
+use super::version::{Run, State, Version};
 use super::wal;
 use crate::Error;
-use crate::kernel::file_names;
+use crate::kernel::file_names::StoreKind;
 use crate::kernel::files::Folder;
 use crate::kernel::log_end::{Log, LogEnd};
-use crate::kernel::manifest::{Manifest, RunEntry, StoreKind};
+use crate::kernel::manifest::{Manifest, RunEntry};
 use crate::kernel::random::random;
-use crate::kernel::recovery;
+use crate::kernel::{file_names, recovery};
 
 impl Store {
     pub(super) fn open(folder: Arc<dyn Folder>, options: LsmOptions) -> Result<Self, Error> {
@@ -38,22 +37,15 @@ impl Store {
             memtables.push(Arc::new(memtable));
         }
         let next = manifest.sequence.max(sequence + 1);
-        let last_sequence = |number| {
+        let last = |number| {
             let table = Table::open(&*folder, number, manifest.salt, &cache)?;
             Ok(table.info().last_sequence)
         };
-        let mut open_report = LsmOpenReport {
-            was_closed: manifest.clean,
-            replayed: files.iter().map(|file| file.end()).sum(),
-            removed: recovery::remove_leftovers(
-                &*folder,
-                (&manifest, &names),
-                next,
-                read_only,
-                last_sequence,
-            )?,
-            torn: None,
-        };
+        let named = (&manifest, &names[..]);
+        let removed = recovery::remove_leftovers(&*folder, named, next, read_only, last)?;
+        let replayed = files.iter().map(|file| file.end()).sum();
+        let was_closed = manifest.clean;
+        let mut open_report = LsmOpenReport { torn: None, was_closed, replayed, removed };
         if let Some(last) = files.last() {
             open_report.torn = recovery::cut(last, end, manifest.clean, read_only)?;
         }

@@ -48,7 +48,6 @@ pub struct LsmOptions {
     pub(super) stall_limit: Duration,
     pub(super) filter: Option<Arc<Keep>>,
     pub(super) max_batch_bytes: u64,
-    pub(super) paranoid: u64,
     /// 0: no guide.
     pub(super) id_bits: u32,
     pub(super) guide_least: u64,
@@ -72,7 +71,6 @@ impl Default for LsmOptions {
             stall_limit: Duration::from_secs(30),
             filter: None,
             max_batch_bytes: MAX_VALUE,
-            paranoid: 0,
             id_bits,
             guide_least: least,
             seed: None,
@@ -188,16 +186,6 @@ impl LsmOptions {
         keep: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'static,
     ) -> Self {
         self.filter = Some(Arc::new(keep));
-        self
-    }
-
-    /// Sets that one of `n` reads that miss asks every run, to check the guide; 0, the default, for
-    /// none. [`LsmStats::guide_errors`](super::LsmStats::guide_errors) counts what it finds.
-    #[cfg(feature = "trials")]
-    #[doc(hidden)]
-    #[must_use]
-    pub fn paranoid(mut self, n: u64) -> Self {
-        self.paranoid = n;
         self
     }
 

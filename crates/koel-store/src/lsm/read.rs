@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use super::iter::Range;
 use super::memtable::Memtable;
-use super::state::{State, StateSources};
 use super::store::Store;
-use super::version::{Mask, Version, with_unguided};
+use super::version::{Mask, State, StateSources, Version, with_unguided};
 use crate::Error;
 use crate::kernel::memory;
 
@@ -145,32 +144,6 @@ impl Store {
             }
             if guide.is_some() && run.is_guided() {
                 self.counts.false_candidates.add(1);
-            }
-        }
-        if self.options.paranoid > 0 && guide.is_some() {
-            return self.check_miss::<T>(state, key, hash, sequence);
-        }
-        Ok(None)
-    }
-
-    /// Asks every run after a miss, once in a while.
-    #[cold]
-    fn check_miss<T: Take>(
-        &self,
-        state: &State,
-        key: &[u8],
-        hash: u64,
-        sequence: u64,
-    ) -> Result<Option<T::Value>, Error> {
-        self.counts.misses.add(1);
-        if !self.counts.misses.get().is_multiple_of(self.options.paranoid) {
-            return Ok(None);
-        }
-        for run in &state.version.runs {
-            if let Some(found) = run.table.get(key, hash, sequence)? {
-                self.counts.guide_errors.add(1);
-                self.request_guide();
-                return Ok(found.value.map(T::own));
             }
         }
         Ok(None)

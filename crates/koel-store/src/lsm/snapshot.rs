@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::iter::Range;
 use super::read::{CopiedValue, Presence};
-use super::state::State;
 use super::store::Store;
+use super::version::State;
 use crate::Error;
 
 /// The entries of an [`LsmStore`](super::LsmStore) as they were when the snapshot was taken.

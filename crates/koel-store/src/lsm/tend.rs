@@ -8,10 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::guide::{Guide, HashedKeys};
-use super::state::State;
 use super::store::{Store, stopped};
 use super::table::Table;
-use super::version::Version;
+use super::version::{State, Version};
 use crate::Error;
 use crate::kernel::lock::lock;
 use crate::kernel::wakeup::{Signal, Wakeup};

@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use super::state::State;
 use super::store::Store;
 use super::table;
+use super::version::State;
 use crate::Error;
 use crate::kernel::damage::{Damage, collect_damage};
-use crate::kernel::file_names::{self, MANIFEST};
+use crate::kernel::file_names::{self, MANIFEST, StoreKind};
 use crate::kernel::lock::lock;
-use crate::kernel::manifest::{Manifest, StoreKind};
+use crate::kernel::manifest::Manifest;
 use crate::kernel::scan::{Found, Scan};
 use crate::kernel::segment::{FIRST_RECORD, Segment};
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::memtable::{Memtable, NewEntry};
-use super::state::State;
 use super::store::Store;
+use super::version::State;
 use super::wal::entries_of;
 use crate::Error;
 use crate::kernel::batch::Batch;

@@ -167,7 +167,6 @@ impl Subject for LsmStore {
             .ratio(u32::try_from(of(&[2, 3, 5])).unwrap())
             .compression(compressions[index(of(&[0, 1, 2]))])
             .guide(u32::try_from(of(&[0, 2, 3, 4, 5, 5])).unwrap(), of(&[1, 100, 10_000]))
-            .paranoid(of(&[0, 0, 1]))
     }
 
     fn threaded(seed: u64) -> LsmOptions {
@@ -207,7 +206,6 @@ impl Subject for LsmStore {
         while !trial.snapshots.is_empty() {
             check_snapshot(trial)?;
         }
-        assert_eq!(trial.store().stats().guide_errors, 0, "the guide missed a key");
         Ok(())
     }
 

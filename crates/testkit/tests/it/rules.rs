@@ -52,12 +52,13 @@ const UNSAFE_FILES: &[&str] = &[
 
 /// The files of `koel` that use the standard library, behind the feature `std`: paths, locks, and
 /// files.
-const STD_FILES: [&str; 5] = [
+const STD_FILES: [&str; 6] = [
     "crates/koel/src/address/key/paths.rs",
     "crates/koel/src/concurrent/convert.rs",
     "crates/koel/src/concurrent/sync.rs",
     "crates/koel/src/file/disk.rs",
     "crates/koel/src/file/pieces.rs",
+    "crates/koel/src/file/replace.rs",
 ];
 
 /// Words that `image/` must not use: bytes come in and go out as slices.

@@ -18,8 +18,7 @@ use std::cmp::Ordering;
 use super::filter::Filter;
 use crate::Error;
 use crate::kernel::memory::{push, reserve};
-use crate::lsm::cursor::Cursor;
-use crate::lsm::entry::Entry;
+use crate::lsm::entry::{Cursor, Entry};
 
 /// What is kept of the versions of a key.
 #[derive(Clone, Copy, Default)]

@@ -8,8 +8,7 @@ use std::cmp::Ordering;
 
 use crate::Error;
 use crate::kernel::memory;
-use crate::lsm::cursor::Cursor;
-use crate::lsm::entry::{Entry, cmp_places};
+use crate::lsm::entry::{Cursor, Entry, cmp_places};
 
 /// A place in the entries of several cursors. No two of them have an entry with the same key and
 /// sequence number.
@@ -182,7 +181,7 @@ mod tests {
     use testkit::storage::Random;
 
     use super::*;
-    use crate::lsm::cursor::check::{self, Owned, entry_of};
+    use crate::lsm::entry::check::{self, Owned, entry_of};
 
     /// Entries in memory: 0 is before the first, `len + 1` after the last.
     #[derive(Debug)]

@@ -15,8 +15,7 @@ use std::ops::Bound;
 use super::merge::MergeCursor;
 use crate::Error;
 use crate::kernel::memory;
-use crate::lsm::cursor::Cursor;
-use crate::lsm::entry::LAST_SEQUENCE;
+use crate::lsm::entry::{Cursor, LAST_SEQUENCE};
 
 /// What a range reads: the memtables and tables of one moment, which exist as long as this does.
 pub(in crate::lsm) trait Sources: Debug + Send {

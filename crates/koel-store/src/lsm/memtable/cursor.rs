@@ -7,8 +7,7 @@ use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::super::cursor::Cursor;
-use super::super::entry::{Entry, LAST_SEQUENCE};
+use super::super::entry::{Cursor, Entry, LAST_SEQUENCE};
 use super::{Memtable, Place, Shared, Sought};
 use crate::Error;
 

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use testkit::storage::Random;
 
-use super::super::cursor::Cursor;
-use super::super::entry::hash_of;
+use super::super::entry::{Cursor, hash_of};
 use super::*;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;

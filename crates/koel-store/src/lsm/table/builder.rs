@@ -5,12 +5,10 @@ use std::cmp::Ordering;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::block::{BlockBuilder, tag_of};
-use super::footer;
-use super::frame::{Codec, Handle, Kind};
+use super::frame::{Codec, FOOTER, FrameWriter, Handle, Kind};
 use super::hashes::HashesBuilder;
 use super::index::{IndexBuilder, separator_len};
 use super::properties::{Properties, TableInfo};
-use super::writer::FrameWriter;
 use crate::Error;
 use crate::kernel::files::Folder;
 use crate::kernel::memory;
@@ -163,7 +161,7 @@ impl TableBuilder {
         let properties = Properties { root, height, list, info };
         let bytes = properties.encode()?;
         let handle = self.writer.append(Kind::Properties, Codec::None, &bytes)?;
-        let bytes = handle.end() + footer::SIZE as u64;
+        let bytes = handle.end() + FOOTER as u64;
         self.writer.finish(handle)?;
         Ok(TableInfo { bytes, ..properties.info })
     }

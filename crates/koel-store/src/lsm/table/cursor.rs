@@ -11,8 +11,7 @@ use super::block::Block;
 use super::frame::{Handle, Kind};
 use super::reader::Table;
 use crate::Error;
-use crate::lsm::cursor::Cursor;
-use crate::lsm::entry::{Entry, LAST_SEQUENCE};
+use crate::lsm::entry::{Cursor, Entry, LAST_SEQUENCE};
 
 /// A place in a table.
 #[derive(Debug)]

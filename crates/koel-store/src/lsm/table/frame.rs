@@ -1,4 +1,6 @@
-//! A frame: a block as it is in a file, with a checksum of its bytes and its place.
+//! The file of a table: a header, frames, and a footer that leads to everything else.
+//!
+//! A *frame* is a block as it is in the file, with a checksum of its bytes and its place:
 //!
 //! ```text
 //! 0          8      9       10  12       16       20
@@ -11,17 +13,32 @@
 //! The checksum covers everything behind it, and the salt of the store, the number of the file and
 //! the offset: a frame in the wrong place does not match. Lengths are checked before memory is
 //! taken. A frame describes itself, so that those behind a damaged one are found without an index.
+//!
+//! The footer:
+//!
+//! ```text
+//! 0          8        16       24         32
+//! +----------+--------+--------+----------+
+//! | offset   | stored | magic  | checksum |
+//! | of the properties |        |          |
+//! +----------+--------+--------+----------+
+//! ```
+//!
+//! The checksum covers what is before it, the salt, the number of the file, and the offset of the
+//! footer.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use zstd::bulk::{Compressor, Decompressor};
 
 use crate::Error;
-use crate::kernel::access::read_up_to;
-use crate::kernel::bytes::{u16_at, u32_at, usize_of};
-use crate::kernel::files::File;
-use crate::kernel::memory;
+use crate::kernel::access::{read_up_to, write_all};
+use crate::kernel::bytes::{u16_at, u32_at, u64_at, usize_of};
+use crate::kernel::file_header::FileKind;
+use crate::kernel::files::{File, Folder};
 use crate::kernel::record::Position;
+use crate::kernel::{file_names, memory};
 
 /// Bytes before the stored ones.
 pub(super) const HEADER: usize = 20;
@@ -244,6 +261,99 @@ pub(super) fn decompress(bytes: Vec<u8>, header: FrameHeader) -> Result<Option<U
     };
     let is_whole = written == Some(len) && raw.len() == len;
     Ok(is_whole.then_some(Unsealed { bytes: raw, start: 0 }))
+}
+
+/// The header of a table file.
+pub(in crate::lsm) const FILE: FileKind = FileKind { magic: *b"koeltbl\n", version: 1 };
+
+/// Bytes of the footer.
+pub(super) const FOOTER: usize = 32;
+
+const MAGIC: [u8; 8] = *b"koelend\n";
+
+/// Returns the footer of a file whose properties are at `properties`.
+fn encode_footer(properties: Handle, position: Position) -> [u8; FOOTER] {
+    let mut bytes = [0; FOOTER];
+    bytes[..8].copy_from_slice(&properties.offset.to_le_bytes());
+    bytes[8..16].copy_from_slice(&properties.stored.to_le_bytes());
+    bytes[16..24].copy_from_slice(&MAGIC);
+    let checksum = position.checksum(0, &bytes[..24]);
+    bytes[24..].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+/// Returns where the properties are, if the footer is sound at this position.
+pub(super) fn decode_footer(bytes: &[u8; FOOTER], position: Position) -> Option<Handle> {
+    let properties = Handle { offset: u64_at(bytes, 0), stored: u64_at(bytes, 8) };
+    (*bytes == encode_footer(properties, position)).then_some(properties)
+}
+
+/// Bytes that are written with one call.
+const WRITE: usize = 256 << 10;
+
+/// A file to which frames are appended.
+#[derive(Debug)]
+pub(super) struct FrameWriter {
+    file: Arc<dyn File>,
+    name: String,
+    salt: u64,
+    number: u64,
+    /// Bytes that are not written yet.
+    unwritten: Vec<u8>,
+    /// Bytes that are written.
+    written: u64,
+}
+
+impl FrameWriter {
+    /// Creates the file of table `number`, and its header.
+    pub(super) fn new(folder: &dyn Folder, number: u64, salt: u64) -> Result<Self, Error> {
+        let name = file_names::table(number);
+        let file = folder.create(&name).map_err(Error::io("create", &name))?;
+        let unwritten = memory::copy_of(&FILE.header(salt, number))?;
+        Ok(Self { file, name, salt, number, unwritten, written: 0 })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the bytes of the file, those that are not written yet included.
+    pub(super) fn len(&self) -> u64 {
+        self.written + self.unwritten.len() as u64
+    }
+
+    /// Returns the position of the next byte.
+    fn position(&self) -> Position {
+        Position { salt: self.salt, segment: self.number, offset: self.len() }
+    }
+
+    /// Appends the frame of a block.
+    pub(super) fn append(&mut self, kind: Kind, codec: Codec, raw: &[u8]) -> Result<Handle, Error> {
+        let position = self.position();
+        let stored = seal(kind, codec, raw, position, &mut self.unwritten)?;
+        if self.unwritten.len() >= WRITE {
+            self.write()?;
+        }
+        Ok(Handle { offset: position.offset, stored })
+    }
+
+    fn write(&mut self) -> Result<(), Error> {
+        let written = write_all(&*self.file, &self.unwritten, self.written);
+        written.map_err(Error::io("write", &self.name))?;
+        self.written += self.unwritten.len() as u64;
+        self.unwritten.clear();
+        self.unwritten.shrink_to(2 * WRITE + HEADER);
+        Ok(())
+    }
+
+    /// Appends the footer and makes the file durable.
+    pub(super) fn finish(mut self, properties: Handle) -> Result<(), Error> {
+        let footer = encode_footer(properties, self.position());
+        memory::reserve(&mut self.unwritten, footer.len())?;
+        self.unwritten.extend_from_slice(&footer);
+        self.write()?;
+        self.file.sync().map_err(Error::io("sync", &self.name))
+    }
 }
 
 #[cfg(test)]

@@ -5,9 +5,8 @@
 //! the offset of each frame. So both writing and reading take constant memory, but for 1 byte for
 //! 1,024 keys.
 
-use super::frame::{Codec, HASHES, Handle, Kind};
+use super::frame::{Codec, FrameWriter, HASHES, Handle, Kind};
 use super::reader::Table;
-use super::writer::FrameWriter;
 use crate::Error;
 use crate::kernel::bytes::{u64_at, usize_of};
 use crate::kernel::memory;

@@ -5,8 +5,7 @@
 //! is. Only the root is always in memory: it has at most about 64 KiB.
 
 use super::block::{Block, BlockBuilder, BlockEntry, shared_len};
-use super::frame::{Codec, Handle, Kind};
-use super::writer::FrameWriter;
+use super::frame::{Codec, FrameWriter, Handle, Kind};
 use crate::Error;
 use crate::kernel::bytes::{MAX_VARINT, put_varint, take_varint};
 use crate::kernel::memory;

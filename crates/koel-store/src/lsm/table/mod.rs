@@ -15,19 +15,15 @@
 //! | `builder.rs` | writing a table in constant memory |
 //! | `cursor.rs` | the entries of a table in order |
 //! | `hashes.rs` | the hashes of its keys |
-//! | `reader.rs` | an open table; one key |
-//! | `cache.rs` | blocks in memory |
+//! | `reader.rs` | an open table; one key; blocks in memory |
 //! | `index.rs` | finding the block of a key |
-//! | `writer.rs` | appending blocks to a file |
-//! | `properties.rs`, `footer.rs` | what is known of a whole table, and where its parts are |
-//! | `frame.rs` | a block in a file: its checksum and compression |
+//! | `properties.rs` | what is known of a whole table |
+//! | `frame.rs` | the file: its two ends, and blocks with checksum and compression between them |
 //! | `block.rs` | sorted entries in one piece of memory |
 
 mod block;
 mod builder;
-mod cache;
 mod cursor;
-mod footer;
 mod frame;
 mod hashes;
 mod index;
@@ -37,14 +33,11 @@ mod salvage;
 #[cfg(feature = "trials")]
 pub mod trial;
 mod verify;
-mod writer;
 
 pub(super) use builder::{TableBuilder, TableOptions};
-pub(super) use cache::BlockCache;
-pub(super) use footer::FILE as TABLE_FILE;
-pub(super) use frame::Codec;
+pub(super) use frame::{Codec, FILE as TABLE_FILE};
 pub(super) use properties::TableInfo;
-pub(super) use reader::Table;
+pub(super) use reader::{BlockCache, Table};
 pub(super) use salvage::DamagedTable;
 pub(super) use verify::verify;
 

@@ -2,12 +2,17 @@
 //!
 //! Cost of a lookup: a search in the root and in one or two index blocks from the cache, one block
 //! of data from the cache or from the file, and the tags in it. Nothing is copied but the value.
+//!
+//! **Cache.** Blocks stay in memory up to a number of bytes, shared by all tables of a store.
+//! `quick_cache` decides which blocks stay, much as S3-FIFO does: a scan does not push out what is
+//! read often. A block is checked and decompressed when it is read from the file, and never again while it is here.
 
 use std::sync::{Arc, OnceLock};
 
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
 use super::block::{Block, tag_of};
-use super::cache::BlockCache;
-use super::footer;
 use super::frame::{self, Handle, Kind, Unsealed};
 use super::index::handle_of;
 use super::properties::{Properties, TableInfo};
@@ -71,7 +76,7 @@ impl Table {
         let len = file.len().map_err(Error::io("read", &name))?;
         let mut header = [0; file_header::SIZE];
         read_up_to(&*file, &mut header, 0).map_err(Error::io("read", &name))?;
-        footer::FILE.check(&header, (salt, number), &name)?;
+        frame::FILE.check(&header, (salt, number), &name)?;
         let (properties, properties_at) = read_properties(&*file, (&name, len), (salt, number))?;
         let position = Position { salt, segment: number, offset: properties.root.offset };
         let root = frame::read(&*file, (&name, len), position, (properties.root, Kind::Index))?;
@@ -236,11 +241,11 @@ fn read_properties(
 ) -> Result<(Properties, Handle), Error> {
     let damaged = |offset, what| Error::damaged(name, offset, what);
     let position = |offset| Position { salt, segment: number, offset };
-    let mut bytes = [0; footer::SIZE];
+    let mut bytes = [0; frame::FOOTER];
     let start = len.checked_sub(bytes.len() as u64);
     let start = start.ok_or_else(|| damaged(len, "the file is cut short"))?;
     read_up_to(file, &mut bytes, start).map_err(Error::io("read", name))?;
-    let footer = footer::decode(&bytes, position(start));
+    let footer = frame::decode_footer(&bytes, position(start));
     let handle = footer.ok_or_else(|| damaged(start, "the footer is not sound"))?;
     let frame =
         frame::read(file, (name, len), position(handle.offset), (handle, Kind::Properties))?;
@@ -252,4 +257,45 @@ fn read_properties(
     properties.info.number = number;
     properties.info.bytes = len;
     Ok((properties, handle))
+}
+
+/// The number of a table and the offset of a block in it.
+type Key = (u64, u64);
+
+/// The block cache of a store.
+#[derive(Debug)]
+pub(in crate::lsm) struct BlockCache(Option<Cache<Key, Arc<Block>, Bytes>>);
+
+#[derive(Clone, Debug)]
+struct Bytes;
+
+impl Weighter<Key, Arc<Block>> for Bytes {
+    fn weight(&self, _: &Key, block: &Arc<Block>) -> u64 {
+        block.memory() as u64
+    }
+}
+
+impl BlockCache {
+    /// Returns a cache that holds blocks of up to `bytes` bytes; 0 turns it off.
+    pub(in crate::lsm) fn new(bytes: u64) -> Self {
+        // An estimate of the number of blocks. Its tables grow with what is in it.
+        let blocks = usize::try_from(bytes >> 12).unwrap_or(usize::MAX).clamp(16, 1 << 20);
+        Self((bytes > 0).then(|| Cache::with_weighter(blocks, bytes, Bytes)))
+    }
+
+    #[inline]
+    pub(super) fn get(&self, table: u64, offset: u64) -> Option<Arc<Block>> {
+        self.0.as_ref()?.get(&(table, offset))
+    }
+
+    pub(super) fn insert(&self, table: u64, offset: u64, block: &Arc<Block>) {
+        if let Some(cache) = &self.0 {
+            cache.insert((table, offset), block.clone());
+        }
+    }
+
+    /// Returns the bytes of the blocks in the cache.
+    pub(in crate::lsm) fn bytes(&self) -> u64 {
+        self.0.as_ref().map_or(0, Cache::weight)
+    }
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::block::Block;
-use super::footer;
 use super::frame::{self, FrameHeader, HEADER, Kind, MAX_RAW, Unsealed};
 use crate::Error;
 use crate::kernel::access::{self, read_up_to};
@@ -135,11 +134,11 @@ impl DamagedTable {
 
     /// Returns the offset of the footer, or the end of the file if the footer is not sound.
     fn end_of_frames(&self, damages: &mut Vec<Damage>) -> Result<u64, Error> {
-        let mut bytes = [0; footer::SIZE];
+        let mut bytes = [0; frame::FOOTER];
         let start = self.len.saturating_sub(bytes.len() as u64);
         self.read(&mut bytes, start)?;
         let position = Position { salt: self.salt, segment: self.number, offset: start };
-        if footer::decode(&bytes, position).is_some() {
+        if frame::decode_footer(&bytes, position).is_some() {
             return Ok(start);
         }
         damages.push(Damage::new(&self.name, start, "the footer is not sound"));

@@ -6,16 +6,14 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::builder::{TableBuilder, TableOptions};
-use super::cache::BlockCache;
 use super::frame::Codec;
-use super::reader::Table;
+use super::reader::{BlockCache, Table};
 use super::salvage::DamagedTable;
 use super::verify::verify;
 use crate::Error;
 use crate::kernel::damage::Damage;
 use crate::kernel::files::Folder;
-use crate::lsm::cursor::Cursor;
-use crate::lsm::entry::Entry;
+use crate::lsm::entry::{Cursor, Entry};
 
 /// A key, a sequence number, and a value unless the key was deleted.
 pub type OwnedEntry = (Vec<u8>, u64, Option<Vec<u8>>);

@@ -9,13 +9,12 @@ use std::sync::Arc;
 
 use super::super::entry::hash_of;
 use super::block::{Block, BlockEntry, tag_of};
-use super::cache::BlockCache;
-use super::frame::{Handle, Kind};
+use super::frame::{FOOTER, Handle, Kind};
 use super::hashes::Hashes;
+use super::index;
 use super::index::handle_of;
 use super::properties::TableInfo;
-use super::reader::Table;
-use super::{footer, index};
+use super::reader::{BlockCache, Table};
 use crate::Error;
 use crate::kernel::bytes::usize_of;
 use crate::kernel::damage::{Damage, collect_damage};
@@ -56,7 +55,7 @@ impl Table {
         let before = damages.len();
         // The header, the footer and these frames were checked when the table was opened.
         let opened: u64 = self.opened().iter().map(|handle| handle.end() - handle.offset).sum();
-        let ends = (file_header::SIZE + footer::SIZE) as u64;
+        let ends = (file_header::SIZE + FOOTER) as u64;
         let bytes = ends + opened + self.verify_hashes(damages)?;
         let has_hashes = damages.len() == before;
         let mut walk = Walk {

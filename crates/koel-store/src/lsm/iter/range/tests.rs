@@ -8,8 +8,8 @@ use testkit::storage::Random;
 
 use super::*;
 use crate::kernel::disk::DiskFolder;
-use crate::lsm::cursor::check::{self, Owned, entry_of};
 use crate::lsm::entry::Entry;
+use crate::lsm::entry::check::{self, Owned, entry_of};
 use crate::lsm::memtable::{Memtable, MemtableCursor, NewEntry};
 use crate::lsm::table::{BlockCache, Codec, Table, TableBuilder, TableOptions};
 

@@ -11,8 +11,8 @@ use super::*;
 use crate::Error;
 use crate::kernel::disk::DiskFolder;
 use crate::kernel::files::Folder;
-use crate::lsm::cursor::Cursor;
-use crate::lsm::cursor::check::{self, Owned, entry_of};
+use crate::lsm::entry::Cursor;
+use crate::lsm::entry::check::{self, Owned, entry_of};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
