@@ -9,7 +9,7 @@
 //! filter/        filters from arguments: sized, built (sizing, key_count, spool), grown ahead of
 //!                their input (room), opened (file), compared, patched (patch_file), and
 //!                written (target)
-//! output         lines and reports, files replaced in one step
+//! output         lines and texts, files replaced in one step
 //! input          reads keys from files and pipes
 //! lists/         from lines to keys: the options (line_args), what a filter stores of them
 //!                (recipe), hosts files and ad-block lists, hosts of URLs, the secret of a hash
@@ -19,6 +19,7 @@
 //! escape         prints and accepts names of any bytes
 //! warning        what is said on standard error after the work
 //! failure        maps errors to exit codes and one-line messages
+//! report         the figures of a verb, for people and as JSON
 //! quantity       parses and prints numbers for people
 //! identity       tells what a path names: the same file, a pipe, a descriptor
 //! ```
@@ -35,6 +36,7 @@ mod lists;
 mod output;
 mod progress;
 mod quantity;
+mod report;
 mod server;
 mod warning;
 

@@ -202,14 +202,3 @@ pub(crate) fn print_to_stderr(text: &str) -> Result<(), Failure> {
         .write_all(text.as_bytes())
         .map_err(|error| Failure::write(Path::new("standard error"), error))
 }
-
-/// Formats names and values as a report, with the values in one column.
-pub(crate) fn table(rows: &[(&str, String)]) -> String {
-    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    rows.iter().map(|(name, value)| format!("{name:width$}  {value}\n")).collect()
-}
-
-/// Formats a JSON value as a report.
-pub(crate) fn json(value: &serde_json::Value) -> String {
-    format!("{value:#}\n")
-}

@@ -57,6 +57,23 @@ impl Progress {
         self.bar.length().map(|total| self.bar.position() as f64 / total.max(1) as f64)
     }
 
+    /// Shows a bar during `work`, which tells how much of how much is done.
+    pub(crate) fn watch<T>(
+        label: &'static str,
+        work: impl FnOnce(&mut dyn FnMut(u64, u64)) -> T,
+    ) -> T {
+        let mut progress = None;
+        work(&mut |done, all| {
+            let start = || Self::start(label, Some(all), Stdout::Silent);
+            progress.get_or_insert_with(start).set(done);
+        })
+    }
+
+    /// Sets the bar to this many bytes.
+    pub(crate) fn set(&self, bytes: u64) {
+        self.bar.set_position(bytes);
+    }
+
     /// Advances the bar by this many bytes.
     pub(crate) fn advance(&self, bytes: u64) {
         self.bar.inc(bytes);

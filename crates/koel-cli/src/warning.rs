@@ -18,8 +18,12 @@ impl Warnings {
         self.add(format!("{}: {sentence}", input.display()));
     }
 
+    /// Adds a sentence, unless it was added before: an input may be read several times.
     pub(crate) fn add(&self, sentence: String) {
-        self.0.borrow_mut().push(sentence);
+        let mut sentences = self.0.borrow_mut();
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
     }
 
     /// Prints all of them, each on its line. If standard error is closed, nobody reads them.

@@ -7,7 +7,6 @@
 use std::path::PathBuf;
 
 use koel::{CuckooFilter, FullError};
-use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::Editing;
@@ -18,6 +17,7 @@ use crate::lists::keys::Skipped;
 use crate::output;
 use crate::progress::Stdout;
 use crate::quantity::grouped;
+use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -54,7 +54,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     inputs.use_recipe_of(&args.filter, editing.filter.application())?;
     let before = editing.filter.len();
     let mut room = Room::in_filter(&editing.filter);
-    let skipped = inputs.each_until("adding", Stdout::Silent, |keys, share| {
+    let skipped = inputs.each_line("adding", Stdout::Silent, |group, share| {
+        let keys = group.keys();
         if share.is_some() && editing.filter.has_grown() {
             room.make(&mut editing.filter, keys.len() as u64, share);
         }
@@ -63,11 +64,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Ok(false)
     })?;
     let added = editing.filter.len() - before;
-    let report = report(args, &editing.filter, added, &skipped);
+    let report = report(&editing.filter, added, &skipped);
     if added > 0 {
         editing.save()?;
     }
-    output::report_change(&args.filter, added > 0, &report)?;
+    output::report_change(&args.filter, added > 0, &report.text(args.json))?;
     Ok(Outcome::Done)
 }
 
@@ -83,26 +84,14 @@ fn too_small(args: &Args, full: FullError, filter: &CuckooFilter) -> Failure {
     Failure::Full { full, keys: filter.len(), remedy }
 }
 
-fn report(args: &Args, filter: &CuckooFilter, added: u64, skipped: &Skipped) -> String {
-    let expected = filter.false_positive_rate();
-    let requested = filter.requested_false_positive_rate();
-    if args.json {
-        return output::json(&json!({
-            "added": added,
-            "keys": filter.len(),
-            "capacity": filter.capacity(),
-            "fpr_requested": requested,
-            "fpr_expected": expected,
-            "skipped": skipped.json(),
-            "warning": sizing::rate_warning(filter),
-        }));
-    }
-    let mut rows = vec![
-        ("added", grouped(added)),
-        ("keys", sizing::keys_and_capacity(filter)),
-        ("false-positive rate", sizing::rates(expected, requested)),
-    ];
-    rows.extend(skipped.row());
-    rows.extend(sizing::warning_row(filter));
-    output::table(&rows)
+fn report(filter: &CuckooFilter, added: u64, skipped: &Skipped) -> Report {
+    let mut report = Report::default();
+    report
+        .add("added", added, "added", grouped(added))
+        .add("keys", filter.len(), "keys", sizing::keys_and_capacity(filter))
+        .json("capacity", filter.capacity());
+    sizing::add_rates(&mut report, filter);
+    report.add("skipped", skipped.json(), "skipped", skipped.sentence());
+    report.warning(sizing::rate_warning(filter));
+    report
 }

@@ -10,29 +10,26 @@
 //! Memory: the filter.
 #![forbid(unsafe_code)]
 
-mod like;
 mod never;
 mod pieces;
-mod report;
-mod settings;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use koel::{CuckooFilter, FullError, Key, KeyHash, KeyHasher};
+use koel::{CuckooFilter, FullError, Key, KeyHash, KeyHasher, Store};
 
-use never::Never;
+use never::{Never, Refuted};
 use pieces::Bounded;
-use report::report;
-use settings::{Read, Settings};
 
 use crate::failure::{Failure, Outcome};
+use crate::filter::file::FilterFile;
 use crate::filter::key_count::KeyCount;
 use crate::filter::sizing::{self, ShapeArgs};
 use crate::filter::spool::{Spool, hash_each};
 use crate::filter::target::OutArgs;
 use crate::input::{InputArgs, Inputs};
-use crate::progress::Stdout;
-use crate::quantity;
+use crate::lists::keys::Skipped;
+use crate::quantity::{self, bytes, counted, grouped};
+use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -119,7 +116,14 @@ pub(crate) struct Args {
 /// What `--like` takes from a filter.
 const LIKE: [&str; 7] = ["keys", "fpr", "prefer", "seed", "secret", "grow", "memory"];
 
-pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+/// What was read: the number of keys, copies included, and what had no key.
+#[derive(Debug)]
+struct ListRead {
+    keys: u64,
+    skipped: Skipped,
+}
+
+pub(crate) fn run(mut args: Args) -> Result<Outcome, Failure> {
     let mut inputs =
         if args.like.is_some() { args.input.open()? } else { args.input.open_first()? };
     inputs.refuse_output(args.out.path())?;
@@ -127,36 +131,43 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         inputs.refuse_secrets()?;
     }
     let target = args.out.open()?;
-    let like = args.like.as_deref().map(|old| like::empty(old, &mut inputs)).transpose()?;
-    let never = Never::open(args, &mut inputs, like.as_ref())?;
-    let settings = Settings {
-        shape: args.shape.for_lines(&inputs.recipe()),
-        fpr: args.fpr,
-        grow: args.grow,
-        unique: args.unique,
-    };
-    if let Some(bounded) = Bounded::new(args.memory, &settings, &mut inputs)? {
+    let like = args.like.as_deref().map(|old| like_filter(old, &mut inputs)).transpose()?;
+    let never = Never::open(&args, &mut inputs, like.as_ref())?;
+    args.shape.read_lines_by(&inputs.recipe());
+    if let Some(bounded) = Bounded::new(&args, &mut inputs)? {
         let (file, read) = bounded.run(&inputs, &target)?;
-        target.report(&report(&settings, &file.view()?, &read, None, args.json))?;
+        target.report(&report(&args, &file.view()?, &read, None).text(args.json))?;
         return Ok(Outcome::Done);
     }
-    let empty = match like {
-        Some(filter) => Some(filter),
-        None => empty(&settings)?,
-    };
+    let empty = if like.is_some() { like } else { empty(&args)? };
     let (mut filter, read) = match empty {
-        Some(filter) => fill(&settings, filter, &inputs)?,
-        None => fixed(&settings, &inputs)?,
+        Some(filter) => fill(&args, filter, &inputs)?,
+        None => fixed(&args, &inputs)?,
     };
     let refuted = never.map(|never| never.refute(&mut filter, &inputs, read.keys)).transpose()?;
     target.write(&filter)?;
-    target.report(&report(&settings, &filter, &read, refuted.as_ref(), args.json))?;
+    target.report(&report(&args, &filter, &read, refuted.as_ref()).text(args.json))?;
     Ok(Outcome::Done)
 }
 
+/// An empty filter like the one at `path`: of its size, rate, hash and secret, so that a patch makes
+/// one of the other. The inputs are read as it says.
+fn like_filter(path: &Path, inputs: &mut Inputs) -> Result<CuckooFilter, Failure> {
+    let mut filter = FilterFile::open(path)?.load()?;
+    if filter.has_grown() {
+        return Err(Failure::Usage(format!(
+            "{} has grown, so no other filter is like it; build one with --keys first",
+            path.display()
+        )));
+    }
+    inputs.use_recipe_of(path, filter.application())?;
+    filter.clear();
+    Ok(filter)
+}
+
 /// The empty filter, unless its size depends on the number of keys.
-fn empty(settings: &Settings) -> Result<Option<CuckooFilter>, Failure> {
-    let Settings { shape, fpr, grow, .. } = settings;
+fn empty(args: &Args) -> Result<Option<CuckooFilter>, Failure> {
+    let Args { shape, fpr, grow, .. } = args;
     match shape.keys {
         Some(keys) if *grow => shape.build_growable(keys, *fpr).map(Some),
         Some(keys) => shape.build(keys, *fpr).map(Some),
@@ -165,83 +176,72 @@ fn empty(settings: &Settings) -> Result<Option<CuckooFilter>, Failure> {
     }
 }
 
+type Built = Result<(CuckooFilter, ListRead), Failure>;
+
 /// Inserts every key.
-fn fill(
-    settings: &Settings,
-    mut filter: CuckooFilter,
-    inputs: &Inputs,
-) -> Result<(CuckooFilter, Read), Failure> {
+fn fill(args: &Args, mut filter: CuckooFilter, inputs: &Inputs) -> Built {
     let mut number = 0;
-    let skipped = inputs.each("building", Stdout::Silent, |keys| {
+    let skipped = inputs.each("building", |keys| {
         number += keys.len() as u64;
-        insert(settings, &mut filter, keys)
+        insert(args, &mut filter, keys)
     })?;
-    Ok((filter, Read { keys: number, skipped }))
+    Ok((filter, ListRead { keys: number, skipped }))
 }
 
 /// Builds a fixed filter of the size that the keys of the inputs need.
-fn fixed(settings: &Settings, inputs: &Inputs) -> Result<(CuckooFilter, Read), Failure> {
+fn fixed(args: &Args, inputs: &Inputs) -> Built {
     // A filter of any size has this hasher. A wrong rate fails before anything is read.
-    let hasher = settings.shape.build(1, settings.fpr)?.hasher();
+    let hasher = args.shape.build(1, args.fpr)?.hasher();
     if inputs.has_stream() {
-        from_pipe(settings, inputs, hasher)
+        from_pipe(args, inputs, hasher)
     } else {
-        from_files(settings, inputs, hasher)
+        from_files(args, inputs, hasher)
     }
 }
 
 /// Keeps the hashes of all keys until their number is known.
-fn from_pipe(
-    settings: &Settings,
-    inputs: &Inputs,
-    hasher: KeyHasher,
-) -> Result<(CuckooFilter, Read), Failure> {
+fn from_pipe(args: &Args, inputs: &Inputs, hasher: KeyHasher) -> Built {
     let (mut count, mut spool) = (KeyCount::new(), Spool::new());
-    let skipped = inputs.each("reading", Stdout::Silent, |keys| {
+    let skipped = inputs.each("reading", |keys| {
         let hashes = hash_each(hasher, keys);
         count.add(&hashes);
         spool.push(&hashes)
     })?;
-    let filter = from_hashes(settings, &count, |take| spool.each("building", take))?;
-    Ok((filter, Read { keys: count.keys(), skipped }))
+    let filter = from_hashes(args, &count, |take| spool.each("building", take))?;
+    Ok((filter, ListRead { keys: count.keys(), skipped }))
 }
 
 /// Counts the lines, then builds the filter. If lines turn out to repeat, builds a smaller one.
-fn from_files(
-    settings: &Settings,
-    inputs: &Inputs,
-    hasher: KeyHasher,
-) -> Result<(CuckooFilter, Read), Failure> {
-    let mut filter = Some(settings.shape.build(inputs.count()?, settings.fpr)?);
+fn from_files(args: &Args, inputs: &Inputs, hasher: KeyHasher) -> Built {
+    let mut filter = Some(args.shape.build(inputs.count()?, args.fpr)?);
     let mut count = KeyCount::new();
-    let skipped = inputs.each("building", Stdout::Silent, |keys| {
+    let skipped = inputs.each("building", |keys| {
         let hashes = hash_each(hasher, keys);
         count.add(&hashes);
-        filter.take_if(|_| count.repeats(settings.unique));
-        filter.as_mut().map_or(Ok(()), |filter| insert(settings, filter, &hashes))
+        filter.take_if(|_| count.repeats(args.unique));
+        filter.as_mut().map_or(Ok(()), |filter| insert(args, filter, &hashes))
     })?;
     let filter = match filter {
-        Some(filter) if filter.capacity() == count.capacity(settings.unique).max(1) => filter,
-        _ => from_hashes(settings, &count, |take| {
-            let each = |keys: &[&[u8]]| take(&hash_each(hasher, keys));
-            inputs.each("building", Stdout::Silent, each).map(|_| ())
+        Some(filter) if filter.capacity() == count.capacity(args.unique).max(1) => filter,
+        _ => from_hashes(args, &count, |take| {
+            inputs.each("building", |keys| take(&hash_each(hasher, keys))).map(drop)
         })?,
     };
-    Ok((filter, Read { keys: count.keys(), skipped }))
+    Ok((filter, ListRead { keys: count.keys(), skipped }))
 }
 
 /// Builds a filter of counted keys, whose hashes `each` passes to a function.
 fn from_hashes(
-    settings: &Settings,
+    args: &Args,
     count: &KeyCount,
     mut each: impl FnMut(&mut dyn FnMut(&[KeyHash]) -> Result<(), Failure>) -> Result<(), Failure>,
 ) -> Result<CuckooFilter, Failure> {
     let mut build = |capacity| {
-        let mut filter = settings.shape.build(capacity, settings.fpr)?;
-        each(&mut |hashes| insert(settings, &mut filter, hashes))?;
+        let mut filter = args.shape.build(capacity, args.fpr)?;
+        each(&mut |hashes| insert(args, &mut filter, hashes))?;
         Ok(filter)
     };
-    let capacity = count.capacity(settings.unique);
+    let capacity = count.capacity(args.unique);
     match build(capacity) {
         // More distinct keys than estimated, by five standard errors or by an adversary.
         Err(Failure::Full { .. }) if capacity < count.keys() => build(count.keys()),
@@ -249,19 +249,61 @@ fn from_hashes(
     }
 }
 
-fn insert<K: Key>(
-    settings: &Settings,
-    filter: &mut CuckooFilter,
-    keys: &[K],
-) -> Result<(), Failure> {
-    sizing::insert(filter, keys, settings.unique).map_err(|full| too_small(full, filter))
+fn insert(args: &Args, filter: &mut CuckooFilter, keys: &[impl Key]) -> Result<(), Failure> {
+    sizing::insert(filter, keys, args.unique).map_err(|full| {
+        let remedy = match full {
+            FullError::Counters { .. } => "nothing was written; use --unique or a larger --keys",
+            FullError::NoMemory => "nothing was written; free some memory",
+            _ => "nothing was written; use --grow or a larger --keys",
+        };
+        Failure::Full { full, keys: filter.len(), remedy: remedy.to_owned() }
+    })
 }
 
-fn too_small(full: FullError, filter: &CuckooFilter) -> Failure {
-    let remedy = match full {
-        FullError::Counters { .. } => "nothing was written; use --unique or a larger --keys",
-        FullError::NoMemory => "nothing was written; free some memory",
-        _ => "nothing was written; use --grow or a larger --keys",
-    };
-    Failure::Full { full, keys: filter.len(), remedy: remedy.to_owned() }
+fn report(
+    args: &Args,
+    filter: &CuckooFilter<impl Store>,
+    read: &ListRead,
+    refuted: Option<&Refuted>,
+) -> Report {
+    let (size, distinct) = (filter.size_in_bytes(), sizing::distinct(filter));
+    let of_size = if filter.has_grown() { distinct } else { filter.capacity() };
+    let of_size = counted(of_size, "distinct key");
+    let bits = format!("{} for {of_size}", sizing::bits_per_key(filter));
+    let nothing = || "the filter is empty, because the input has no keys".to_owned();
+    let warning = filter.is_empty().then(nothing).or_else(|| sizing::rate_warning(filter));
+    let mut report = Report::default();
+    report
+        .json("lines", read.keys)
+        .json("skipped", read.skipped.json())
+        .add("keys", filter.len(), "keys", grouped(filter.len()))
+        .add("distinct_estimate", distinct, "distinct keys", format!("about {}", grouped(distinct)))
+        .json("capacity", filter.capacity())
+        .add("size_in_bytes", size, "size", bytes(size as u64))
+        .add("bits_per_key", filter.bits_per_key(), "bits per key", bits)
+        .json("growable", filter.is_growable());
+    sizing::add_rates(&mut report, filter);
+    report.row("skipped", read.skipped.sentence()).json("never", refuted.map(Refuted::json));
+    refuted.iter().for_each(|refuted| refuted.add_rows(&mut report));
+    report.warning(warning).row("hint", size_hint(args, filter).unwrap_or_default());
+    report
+}
+
+/// A hint if the filter is larger than needed: lines repeat, or `--keys` is too large.
+fn size_hint(args: &Args, filter: &CuckooFilter<impl Store>) -> Option<String> {
+    let distinct = sizing::distinct(filter);
+    if args.grow || distinct == 0 || distinct as f64 > 0.9 * filter.capacity() as f64 {
+        return None;
+    }
+    // Four standard errors above the estimate, so that all keys fit.
+    let error = (distinct as f64 * filter.false_positive_rate() / 2.0).sqrt();
+    let enough = distinct + quantity::to_u64(4.0 * error) + 1;
+    let plan = args.shape.plan(enough, args.fpr).ok()?;
+    if plan.size_in_bytes as f64 > 0.9 * filter.size_in_bytes() as f64 {
+        return None;
+    }
+    let smaller = bytes(plan.size_in_bytes as u64);
+    let unique = if args.unique { "" } else { " --unique" };
+    let without = if args.unique { "" } else { ", but would not count copies" };
+    Some(format!("--keys {enough}{unique} would take {smaller}{without}"))
 }

@@ -23,7 +23,6 @@ mod window;
 use std::sync::{Arc, Mutex};
 
 use koel::FullError;
-use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::room::Room;
@@ -32,6 +31,7 @@ use crate::input::InputArgs;
 use crate::output::{self, Lines};
 use crate::progress::Stdout;
 use crate::quantity;
+use crate::report::Report;
 use signals::{Totals, lock, totals_line};
 use window::{Others, WindowArgs};
 
@@ -154,13 +154,14 @@ impl Totals for Plain {
     fn report(&mut self, as_json: bool) -> String {
         let Self { read, printed, wrong, .. } = *self;
         if as_json {
-            return output::json(&json!({
-                "read": read,
-                "printed": printed,
-                "dropped": read - printed,
-                "expected_wrongly_dropped": wrong,
-                "warning": self.warning,
-            }));
+            let mut report = Report::default();
+            report
+                .json("read", read)
+                .json("printed", printed)
+                .json("dropped", read - printed)
+                .json("expected_wrongly_dropped", wrong)
+                .warning(self.warning.clone());
+            return report.text(true);
         }
         let warning = self.warning.as_ref().map(|it| format!("koel: warning: {it}\n"));
         totals_line(read, printed, wrong) + &warning.unwrap_or_default()

@@ -8,12 +8,12 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::failure::{Failure, Outcome};
-use crate::filter::{compare, patch_file};
+use crate::filter::compare::{self, about, numbers};
+use crate::filter::patch_file;
 use crate::output;
 use crate::quantity::{bytes, grouped};
+use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -57,24 +57,20 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (removed, added) = (found.surplus_first(), found.surplus_second());
     let (old, new) = (found.only_first(), found.only_second());
     let size = patch.map(|patch| patch.len());
-    let report = if args.json {
-        output::json(&json!({
-            "added": added,
-            "removed": removed,
-            "new_keys": compare::numbers(new),
-            "removed_keys": compare::numbers(old),
-            "kept_keys": compare::numbers(found.common()),
-            "patch_bytes": size,
-        }))
-    } else {
-        let mut rows = vec![
-            ("added", format!("{} ({})", grouped(added), compare::about(new, "new key"))),
-            ("removed", format!("{} ({} gone)", grouped(removed), compare::about(old, "key"))),
-            ("kept", compare::about(found.common(), "key")),
-        ];
-        rows.extend(size.map(|size| ("patch", bytes(size as u64))));
-        output::table(&rows)
-    };
+    let mut report = Report::default();
+    report
+        .add("added", added, "added", format!("{} ({})", grouped(added), about(new, "new key")))
+        .add(
+            "removed",
+            removed,
+            "removed",
+            format!("{} ({} gone)", grouped(removed), about(old, "key")),
+        )
+        .json("new_keys", numbers(new))
+        .json("removed_keys", numbers(old))
+        .add("kept_keys", numbers(found.common()), "kept", about(found.common(), "key"))
+        .add("patch_bytes", size, "patch", size.map_or(String::new(), |it| bytes(it as u64)));
+    let report = report.text(args.json);
     match &args.patch {
         Some(path) => output::report_on(path, &report).map(|()| Outcome::Done),
         // Like diff: exit code 1 if there is a difference.

@@ -8,13 +8,13 @@
 use std::path::PathBuf;
 
 use koel::CuckooFilter;
-use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::Editing;
 use crate::filter::sizing;
 use crate::output;
 use crate::quantity::{self, bytes, grouped};
+use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -49,13 +49,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut editing = Editing::open(&args.filter)?;
     let before = editing.filter.size_in_bytes();
     change(args, &mut editing.filter)?;
-    let report = if args.json {
-        json_report(&editing.filter, before)
-    } else {
-        text_report(&editing.filter, before)
-    };
+    let report = report(&editing.filter, before);
     editing.save()?;
-    output::report_change(&args.filter, true, &report)?;
+    output::report_change(&args.filter, true, &report.text(args.json))?;
     Ok(Outcome::Done)
 }
 
@@ -80,30 +76,16 @@ fn change(args: &Args, filter: &mut CuckooFilter) -> Result<(), Failure> {
     Ok(())
 }
 
-fn json_report(filter: &CuckooFilter, before: usize) -> String {
-    output::json(&json!({
-        "keys": filter.len(),
-        "size_in_bytes": filter.size_in_bytes(),
-        "size_in_bytes_before": before,
-        "load_factor": filter.load_factor(),
-        "fpr_requested": filter.requested_false_positive_rate(),
-        "fpr_expected": filter.false_positive_rate(),
-        "warning": sizing::rate_warning(filter),
-    }))
-}
-
-fn text_report(filter: &CuckooFilter, before: usize) -> String {
-    let now = bytes(filter.size_in_bytes() as u64);
-    let mut rows = vec![
-        ("keys", sizing::keys_and_capacity(filter)),
-        ("size", format!("{now} ({} before)", bytes(before as u64))),
-        ("load factor", format!("{:.4}", filter.load_factor())),
-        (
-            "false-positive rate",
-            sizing::rates(filter.false_positive_rate(), filter.requested_false_positive_rate()),
-        ),
-        ("growable", "yes".to_owned()),
-    ];
-    rows.extend(sizing::warning_row(filter));
-    output::table(&rows)
+fn report(filter: &CuckooFilter, before: usize) -> Report {
+    let (size, load) = (filter.size_in_bytes(), filter.load_factor());
+    let sizes = format!("{} ({} before)", bytes(size as u64), bytes(before as u64));
+    let mut report = Report::default();
+    report
+        .add("keys", filter.len(), "keys", sizing::keys_and_capacity(filter))
+        .add("size_in_bytes", size, "size", sizes)
+        .json("size_in_bytes_before", before)
+        .add("load_factor", load, "load factor", format!("{load:.4}"));
+    sizing::add_rates(&mut report, filter);
+    report.row("growable", "yes").warning(sizing::rate_warning(filter));
+    report
 }

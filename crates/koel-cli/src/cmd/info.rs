@@ -11,11 +11,12 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::FilterFile;
-use crate::filter::sizing;
+use crate::filter::sizing::{self, RATE};
 use crate::lists::Format;
 use crate::lists::recipe::{Recipe, StoredField};
 use crate::output;
 use crate::quantity::{self, bytes, counted, grouped};
+use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -39,54 +40,97 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let verdict = filter.verify();
     // The buckets of a damaged table may hold invalid codes.
     let occupancy = verdict.is_ok().then(|| filter.occupancy());
-    let report = if args.json {
-        output::json(&json_report(&filter, occupancy))
-    } else {
-        text_report(args, &filter, occupancy)
-    };
+    let report = report(args, &filter, occupancy);
+    let histogram = occupancy.filter(|_| !args.json).map_or(String::new(), histogram);
     // Damage is an error even if the reader closed the pipe.
-    let printed = output::print(&report);
+    let printed = output::print(&(report.text(args.json) + &histogram));
     verdict.map_err(|error| file.failure(error))?;
     printed.map(|()| Outcome::Done)
 }
 
-fn json_report(filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Value {
+fn report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Report {
+    let (size, load) = (filter.size_in_bytes(), filter.load_factor());
+    let (slots, in_use) = (filter.slots(), filter.slots_in_use());
+    let (counters, limit) = (filter.distinct_counters(), counter_limit(filter));
+    let (stashed, corrections) = (filter.stashed_keys(), filter.corrections());
+    let of_limit = limit.map_or(String::new(), |limit| format!(" of {}", grouped(limit)));
+    let buckets = counted(filter.buckets(), "bucket");
+    let segments = counted(filter.segments(), "segment");
+    let of_urls = url_rate(filter).map_or(String::new(), |rate| {
+        format!("{} for a host of three names", quantity::rate(rate))
+    });
+    let trusts = filter.trusts_hashes();
+    let hash = format!("{}{}", filter.hasher(), if trusts { ", ready hashes trusted" } else { "" });
+    let mut report = Report::default();
+    report
+        .json("keys", filter.len())
+        .json("distinct_estimate", filter.distinct_estimate())
+        .json("capacity", filter.capacity())
+        .json("load_factor", load)
+        .json("bits_per_key", filter.bits_per_key())
+        .json("size_in_bytes", size)
+        .json("fpr_requested", filter.requested_false_positive_rate())
+        .json("fpr_expected", filter.false_positive_rate())
+        .json("url_fpr_of_3_labels", url_rate(filter))
+        .json("layout", filter.layout().to_string())
+        .json("hash", filter.hasher().to_string())
+        .json("trusts_hashes", trusts)
+        .json("line_options", Recipe::from_bytes(filter.application()).map(json_of))
+        .json("slots", slots)
+        .json("slots_in_use", in_use)
+        .json("buckets", filter.buckets())
+        .json("segments", filter.segments())
+        .json("counters", counters)
+        .json("counter_limit", limit)
+        .json("stashed_keys", stashed)
+        .json("corrections", corrections)
+        .json("growable", filter.is_growable())
+        .json("has_grown", filter.has_grown())
+        .json("intact", occupancy.is_some())
+        .json("occupancy", occupancy.map(Vec::from));
+    report
+        .row("file", args.filter.display().to_string())
+        .row("keys", sizing::keys_and_capacity(filter))
+        .row(
+            "load factor",
+            format!("{load:.4} ({} of {} slots in use)", grouped(in_use), grouped(slots)),
+        )
+        .row("size", bytes(size as u64))
+        .row("bits per key", sizing::bits_per_key(filter))
+        .row(RATE, sizing::rates(filter))
+        .row("  of URLs", of_urls)
+        .row("layout", format!("{}, {buckets} in {segments}", filter.layout()))
+        .row("growable", growth(filter))
+        .row("hash", hash)
+        .row("line options", line_options(filter))
+        .row(
+            "counters",
+            format!("{}{of_limit} in use (for keys with more than two copies)", grouped(counters)),
+        )
+        .row(
+            "beside the table",
+            format!(
+                "{}, {} (koel refute)",
+                counted(stashed, "key"),
+                counted(corrections, "correction")
+            ),
+        )
+        .row("integrity", if occupancy.is_some() { "ok" } else { "DAMAGED" });
+    report
+}
+
+/// How keys are made of lines.
+fn json_of(recipe: Recipe) -> Value {
     json!({
-        "keys": filter.len(),
-        "distinct_estimate": filter.distinct_estimate(),
-        "capacity": filter.capacity(),
-        "load_factor": filter.load_factor(),
-        "bits_per_key": filter.bits_per_key(),
-        "size_in_bytes": filter.size_in_bytes(),
-        "fpr_requested": filter.requested_false_positive_rate(),
-        "fpr_expected": filter.false_positive_rate(),
-        "url_fpr_of_3_labels": url_rate(filter),
-        "layout": filter.layout().to_string(),
-        "hash": filter.hasher().to_string(),
-        "trusts_hashes": filter.trusts_hashes(),
-        "line_options": Recipe::from_bytes(filter.application()).map(|recipe| json!({
-            "format": recipe.format.name(),
-            "field": match &recipe.field {
-                StoredField::None => None,
-                StoredField::LongDelimiter => Some("not stored".to_owned()),
-                StoredField::Field(field) => Some(field.words()),
-            },
-            "ignore_case": recipe.options.ignores_case,
-            "trim": recipe.options.trims,
-            "keep_cr": recipe.options.keeps_cr,
-        })),
-        "slots": filter.slots(),
-        "slots_in_use": filter.slots_in_use(),
-        "buckets": filter.buckets(),
-        "segments": filter.segments(),
-        "counters": filter.distinct_counters(),
-        "counter_limit": counter_limit(filter),
-        "stashed_keys": filter.stashed_keys(),
-        "corrections": filter.corrections(),
-        "growable": filter.is_growable(),
-        "has_grown": filter.has_grown(),
-        "intact": occupancy.is_some(),
-        "occupancy": occupancy,
+        "format": recipe.format.name(),
+        "field": match &recipe.field {
+            StoredField::None => None,
+            StoredField::LongDelimiter => Some("not stored".to_owned()),
+            StoredField::Field(field) => Some(field.words()),
+        },
+        "ignore_case": recipe.options.ignores_case,
+        "trim": recipe.options.trims,
+        "keep_cr": recipe.options.keeps_cr,
     })
 }
 
@@ -98,12 +142,6 @@ fn url_rate(filter: &FilterView<'_>) -> Option<f64> {
     (recipe.format != Format::Lines).then_some(rate)
 }
 
-/// The hash function, and whether ready hashes are taken as they are.
-fn hash(filter: &FilterView<'_>) -> String {
-    let route = if filter.trusts_hashes() { ", ready hashes trusted" } else { "" };
-    format!("{}{route}", filter.hasher())
-}
-
 /// How keys are made of lines.
 fn line_options(filter: &FilterView<'_>) -> String {
     match Recipe::from_bytes(filter.application()).map(|recipe| recipe.words()) {
@@ -111,66 +149,6 @@ fn line_options(filter: &FilterView<'_>) -> String {
         Some(words) if words.is_empty() => "none".to_owned(),
         Some(words) => words.join(" "),
     }
-}
-
-fn text_report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> String {
-    let limit = counter_limit(filter);
-    let mut rows = vec![
-        ("file", args.filter.display().to_string()),
-        ("keys", sizing::keys_of_capacity(filter.len(), filter.capacity(), filter.has_grown())),
-        (
-            "load factor",
-            format!(
-                "{:.4} ({} of {} slots in use)",
-                filter.load_factor(),
-                grouped(filter.slots_in_use()),
-                grouped(filter.slots())
-            ),
-        ),
-        ("size", bytes(filter.size_in_bytes() as u64)),
-        (
-            "bits per key",
-            sizing::bits_per_key(filter.bits_per_key(), filter.len(), filter.has_grown()),
-        ),
-        (
-            "false-positive rate",
-            sizing::rates(filter.false_positive_rate(), filter.requested_false_positive_rate()),
-        ),
-        (
-            "layout",
-            format!(
-                "{}, {} in {}",
-                filter.layout(),
-                counted(filter.buckets(), "bucket"),
-                counted(filter.segments(), "segment")
-            ),
-        ),
-        ("growable", growth(filter)),
-        ("hash", hash(filter)),
-        ("line options", line_options(filter)),
-        (
-            "counters",
-            format!(
-                "{}{} in use (for keys with more than two copies)",
-                grouped(filter.distinct_counters()),
-                limit.map(|limit| format!(" of {}", grouped(limit))).unwrap_or_default()
-            ),
-        ),
-        (
-            "beside the table",
-            format!(
-                "{}, {} (koel refute)",
-                counted(filter.stashed_keys(), "key"),
-                counted(filter.corrections(), "correction")
-            ),
-        ),
-        ("integrity", if occupancy.is_some() { "ok" } else { "DAMAGED" }.to_owned()),
-    ];
-    if let Some(rate) = url_rate(filter) {
-        let of_urls = format!("{} for a host of three names", quantity::rate(rate));
-        rows.insert(6, ("  of URLs", of_urls));
-    }
-    output::table(&rows) + &occupancy.map(histogram).unwrap_or_default()
 }
 
 /// The greatest number of counters, if there is a limit.

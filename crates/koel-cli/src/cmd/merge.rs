@@ -11,14 +11,13 @@
 use std::path::{Path, PathBuf};
 
 use koel::{Merge, MergeError};
-use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::FilterFile;
-use crate::filter::sizing;
+use crate::filter::sizing::{self, RATE};
 use crate::filter::target::OutArgs;
-use crate::output;
 use crate::quantity::bytes;
+use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -63,27 +62,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         union.merge(&file.view()?, how).map_err(|error| merge_failure(first, path, error))?;
     }
     target.write(&union)?;
-    let report = if args.json {
-        output::json(&json!({
-            "keys": union.len(),
-            "capacity": union.capacity(),
-            "size_in_bytes": union.size_in_bytes(),
-            "fpr_expected": union.false_positive_rate(),
-            "warning": sizing::rate_warning(&union),
-        }))
-    } else {
-        let mut rows = vec![
-            ("keys", sizing::keys_and_capacity(&union)),
-            ("size", bytes(union.size_in_bytes() as u64)),
-            (
-                "false-positive rate",
-                sizing::rates(union.false_positive_rate(), union.requested_false_positive_rate()),
-            ),
-        ];
-        rows.extend(sizing::warning_row(&union));
-        output::table(&rows)
-    };
-    target.report(&report)?;
+    let size = union.size_in_bytes();
+    let mut report = Report::default();
+    report
+        .add("keys", union.len(), "keys", sizing::keys_and_capacity(&union))
+        .json("capacity", union.capacity())
+        .add("size_in_bytes", size, "size", bytes(size as u64))
+        .json("fpr_expected", union.false_positive_rate())
+        .row(RATE, sizing::rates(&union))
+        .warning(sizing::rate_warning(&union));
+    target.report(&report.text(args.json))?;
     Ok(Outcome::Done)
 }
 

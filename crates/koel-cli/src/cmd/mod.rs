@@ -118,7 +118,7 @@ enum Verb {
 
 pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
     match cli.verb {
-        Verb::Build(args) => build::run(&args),
+        Verb::Build(args) => build::run(args),
         Verb::Check(args) => check::run(&args),
         Verb::Add(args) => add::run(&args),
         Verb::Grow(args) => grow::run(&args),

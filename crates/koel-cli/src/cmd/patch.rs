@@ -7,15 +7,14 @@
 use std::path::PathBuf;
 
 use koel::PatchSummary;
-use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::FilterFile;
 use crate::filter::patch_file;
 use crate::filter::sizing;
 use crate::filter::target::OutArgs;
-use crate::output;
 use crate::quantity::{bytes, grouped};
+use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -54,24 +53,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let summary = PatchSummary::of(&patch).map_err(failure)?;
     let patched = view.patched(&patch).map_err(failure)?;
     target.write(&patched)?;
-    let report = if args.json {
-        output::json(&json!({
-            "keys": patched.len(),
-            "entries_added": summary.added,
-            "entries_removed": summary.removed,
-            "corrections": patched.corrections(),
-            "size_in_bytes": patched.size_in_bytes(),
-            "patch_bytes": patch.len(),
-        }))
-    } else {
-        output::table(&[
-            ("keys", sizing::keys_and_capacity(&patched)),
-            ("entries added", grouped(summary.added)),
-            ("entries removed", grouped(summary.removed)),
-            ("size", bytes(patched.size_in_bytes() as u64)),
-            ("patch", bytes(patch.len() as u64)),
-        ])
-    };
-    target.report(&report)?;
+    let PatchSummary { added, removed, .. } = summary;
+    let size = patched.size_in_bytes();
+    let mut report = Report::default();
+    report
+        .add("keys", patched.len(), "keys", sizing::keys_and_capacity(&patched))
+        .add("entries_added", added, "entries added", grouped(added))
+        .add("entries_removed", removed, "entries removed", grouped(removed))
+        .json("corrections", patched.corrections())
+        .add("size_in_bytes", size, "size", bytes(size as u64))
+        .add("patch_bytes", patch.len(), "patch", bytes(patch.len() as u64));
+    target.report(&report.text(args.json))?;
     Ok(Outcome::Done)
 }

@@ -60,8 +60,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         _ => sizing::build_failure(&error),
     })?;
-    let report =
-        if args.json { output::json(&json_report(&rows)) } else { text_report(question, &rows) };
+    let report = if args.json {
+        format!("{:#}\n", json_report(&rows))
+    } else {
+        text_report(question, &rows)
+    };
     output::print(&report)?;
     Ok(Outcome::Done)
 }

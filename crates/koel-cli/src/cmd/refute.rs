@@ -8,14 +8,13 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::Editing;
 use crate::filter::reported::{Names, Reported};
 use crate::input::InputArgs;
 use crate::output;
 use crate::quantity::{bytes, counted, grouped};
+use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -67,24 +66,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if made > 0 {
         editing.save()?;
     }
-    let report = if args.json {
-        output::json(&json!({
-            "lines": reported.lines,
-            "refuted": made,
-            "corrections": corrections,
-            "size_in_bytes": size,
-            "skipped": reported.skipped.json(),
-        }))
-    } else {
-        let mut rows = vec![
-            ("lines", grouped(reported.lines)),
-            ("refuted", grouped(made)),
-            ("in the filter", counted(corrections, "correction")),
-            ("size", bytes(size as u64)),
-        ];
-        rows.extend(reported.skipped.row());
-        output::table(&rows)
-    };
-    output::report_change(&args.filter, made > 0, &report)?;
+    let Reported { lines, skipped, .. } = &reported;
+    let mut report = Report::default();
+    report
+        .add("lines", *lines, "lines", grouped(*lines))
+        .add("refuted", made, "refuted", grouped(made))
+        .add("corrections", corrections, "in the filter", counted(corrections, "correction"))
+        .add("size_in_bytes", size, "size", bytes(size as u64))
+        .add("skipped", skipped.json(), "skipped", skipped.sentence());
+    output::report_change(&args.filter, made > 0, &report.text(args.json))?;
     Ok(Outcome::Done)
 }

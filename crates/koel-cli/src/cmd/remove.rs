@@ -7,14 +7,12 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::Editing;
 use crate::input::InputArgs;
 use crate::output;
-use crate::progress::Stdout;
 use crate::quantity::grouped;
+use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -48,7 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut lines: u64 = 0;
     let before = editing.filter.len();
     let mut found = Vec::new();
-    let skipped = inputs.each("removing", Stdout::Silent, |keys| {
+    let skipped = inputs.each("removing", |keys| {
         found.resize(keys.len(), false);
         editing.filter.remove_many(keys, &mut found);
         lines += keys.len() as u64;
@@ -60,22 +58,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if removed > 0 {
         editing.save()?;
     }
-    let report = if args.json {
-        output::json(&json!({
-            "removed": removed,
-            "not_found": missing,
-            "keys": keys,
-            "skipped": skipped.json(),
-        }))
-    } else {
-        let mut rows = vec![
-            ("removed", grouped(removed)),
-            ("not found", grouped(missing)),
-            ("keys", format!("{} left", grouped(keys))),
-        ];
-        rows.extend(skipped.row());
-        output::table(&rows)
-    };
-    output::report_change(&args.filter, removed > 0, &report)?;
+    let mut report = Report::default();
+    report
+        .add("removed", removed, "removed", grouped(removed))
+        .add("not_found", missing, "not found", grouped(missing))
+        .add("keys", keys, "keys", format!("{} left", grouped(keys)))
+        .add("skipped", skipped.json(), "skipped", skipped.sentence());
+    output::report_change(&args.filter, removed > 0, &report.text(args.json))?;
     Ok(Outcome::some_if(missing == 0))
 }

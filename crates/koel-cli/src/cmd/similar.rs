@@ -8,13 +8,11 @@
 
 use std::path::PathBuf;
 
-use koel::{Comparison, Estimate};
-use serde_json::json;
-
 use crate::failure::{Failure, Outcome};
 use crate::filter::compare::{self, numbers, whole};
 use crate::output;
 use crate::quantity::grouped;
+use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -39,36 +37,18 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let found = compare::compare(&args.first, &args.second)?;
-    let report = if args.json { json_report(&found) } else { text_report(&found) };
-    output::print(&report)?;
+    let mut report = Report::default();
+    for (name, label, estimate) in [
+        ("common", "in both", found.common()),
+        ("only_first", "only in the first", found.only_first()),
+        ("only_second", "only in the second", found.only_second()),
+        ("union", "in either", found.union()),
+    ] {
+        let [keys, error] = [estimate.value, estimate.standard_error].map(|it| grouped(whole(it)));
+        report.add(name, numbers(estimate), label, format!("{keys} +- {error}"));
+    }
+    let jaccard = found.jaccard();
+    report.add("jaccard", numbers(jaccard), "Jaccard similarity", format!("{jaccard:.5}"));
+    output::print(&report.text(args.json))?;
     Ok(Outcome::Done)
-}
-
-/// Prints an estimate as "1,234 +- 5".
-fn with_error(estimate: Estimate) -> String {
-    format!("{} +- {}", rounded(estimate.value), rounded(estimate.standard_error))
-}
-
-fn rounded(keys: f64) -> String {
-    grouped(whole(keys))
-}
-
-fn json_report(found: &Comparison) -> String {
-    output::json(&json!({
-        "common": numbers(found.common()),
-        "only_first": numbers(found.only_first()),
-        "only_second": numbers(found.only_second()),
-        "union": numbers(found.union()),
-        "jaccard": numbers(found.jaccard()),
-    }))
-}
-
-fn text_report(found: &Comparison) -> String {
-    output::table(&[
-        ("in both", with_error(found.common())),
-        ("only in the first", with_error(found.only_first())),
-        ("only in the second", with_error(found.only_second())),
-        ("in either", with_error(found.union())),
-        ("Jaccard similarity", format!("{:.5}", found.jaccard())),
-    ])
 }

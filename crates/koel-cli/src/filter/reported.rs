@@ -16,7 +16,6 @@ use crate::failure::Failure;
 use crate::input::Inputs;
 use crate::lists::keys::Skipped;
 use crate::lists::{Format, hosts};
-use crate::progress::Stdout;
 
 /// Names that a filter reports.
 #[derive(Debug)]
@@ -46,7 +45,7 @@ impl Reported {
     ) -> Result<Self, Failure> {
         let (mut names, mut lines, mut found) = (HashSet::new(), 0, Vec::new());
         let hasher = filter.hasher();
-        let skipped = inputs.each("asking", Stdout::Silent, |keys| {
+        let skipped = inputs.each("asking", |keys| {
             lines += keys.len() as u64;
             found.clear();
             found.resize(keys.len(), false);

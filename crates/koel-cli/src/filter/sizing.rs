@@ -14,6 +14,7 @@ use crate::input::Inputs;
 use crate::lists::recipe::{self, Recipe};
 use crate::lists::secret::{self, Secret};
 use crate::quantity::{self, grouped};
+use crate::report::Report;
 
 /// Why a filter cannot grow, and what to do.
 pub(crate) const CANNOT_GROW: &str =
@@ -60,9 +61,9 @@ enum Preference {
 }
 
 impl ShapeArgs {
-    /// The arguments for a filter of these lines.
-    pub(crate) fn for_lines(&self, recipe: &Recipe) -> Self {
-        Self { application: recipe.to_bytes(), ..self.clone() }
+    /// Lets the filter store how keys are made of lines.
+    pub(crate) fn read_lines_by(&mut self, recipe: &Recipe) {
+        self.application = recipe.to_bytes();
     }
 
     /// An empty filter for `keys` keys, or for one if `keys` is 0.
@@ -190,22 +191,32 @@ pub(crate) fn insert(
 }
 
 /// The number of keys, and the capacity unless the filter has grown.
-pub(crate) fn keys_and_capacity(filter: &CuckooFilter) -> String {
-    keys_of_capacity(filter.len(), filter.capacity(), filter.has_grown())
-}
-
-/// The same, from the figures of any filter.
-pub(crate) fn keys_of_capacity(keys: u64, capacity: u64, has_grown: bool) -> String {
-    let keys = grouped(keys);
-    if has_grown {
+pub(crate) fn keys_and_capacity(filter: &CuckooFilter<impl Store>) -> String {
+    let keys = grouped(filter.len());
+    if filter.has_grown() {
         return keys;
     }
-    format!("{keys} (built for {} distinct keys)", grouped(capacity))
+    format!("{keys} (built for {} distinct keys)", grouped(filter.capacity()))
 }
 
+/// The label of both false-positive rates.
+pub(crate) const RATE: &str = "false-positive rate";
+
 /// Both false-positive rates of a filter.
-pub(crate) fn rates(expected: f64, requested: f64) -> String {
-    format!("{} expected, {} requested", quantity::rate(expected), quantity::rate(requested))
+pub(crate) fn rates(filter: &CuckooFilter<impl Store>) -> String {
+    let rates = [filter.false_positive_rate(), filter.requested_false_positive_rate()];
+    let [expected, requested] = rates.map(quantity::rate);
+    format!("{expected} expected, {requested} requested")
+}
+
+/// Adds both to a report.
+pub(crate) fn add_rates(report: &mut Report, filter: &CuckooFilter<impl Store>) {
+    report.json("fpr_requested", filter.requested_false_positive_rate()).add(
+        "fpr_expected",
+        filter.false_positive_rate(),
+        RATE,
+        rates(filter),
+    );
 }
 
 /// A rate above the requested one by this factor is reported. Below it, both print alike.
@@ -229,20 +240,12 @@ pub(crate) fn rate_warning(filter: &CuckooFilter<impl Store>) -> Option<String> 
     })
 }
 
-/// The row of [`rate_warning`] in a report.
-pub(crate) fn warning_row(filter: &CuckooFilter<impl Store>) -> Option<(&'static str, String)> {
-    rate_warning(filter).map(|warning| ("warning", warning))
-}
-
 /// Bits per key. A grown filter without keys has no meaningful figure.
-pub(crate) fn bits_per_key(bits: f64, keys: u64, has_grown: bool) -> String {
-    if has_grown && keys == 0 { "-".to_owned() } else { format!("{bits:.2}") }
-}
-
-/// The number of keys that bits per key refers to: the distinct keys of a grown filter, or the
-/// capacity of any other.
-pub(crate) fn keys_of_size(filter: &CuckooFilter<impl Store>) -> u64 {
-    if filter.has_grown() { distinct(filter) } else { filter.capacity() }
+pub(crate) fn bits_per_key(filter: &CuckooFilter<impl Store>) -> String {
+    if filter.has_grown() && filter.is_empty() {
+        return "-".to_owned();
+    }
+    format!("{:.2}", filter.bits_per_key())
 }
 
 /// The estimated number of distinct keys.

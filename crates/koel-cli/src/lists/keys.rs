@@ -22,7 +22,7 @@ use crate::lines::text::Content;
 use crate::lines::{LineEnd, Lines};
 use crate::lists::adblock::{self, Disabled};
 use crate::lists::line_key::LineOptions;
-use crate::lists::{Format, Skip, hosts_file};
+use crate::lists::{Format, SKIPS, Skip, hosts_file};
 use crate::quantity::counted;
 use crate::warning::Warnings;
 
@@ -154,9 +154,7 @@ impl<'a, R: Read> Keys<'a, R> {
     /// What was skipped.
     pub(crate) fn skipped(&self) -> Skipped {
         let mut skipped = self.maker.skipped.clone();
-        if self.lines.too_long() > 0 {
-            skipped.counts.insert(Skip::TooLong, self.lines.too_long());
-        }
+        skipped.add_many(Skip::TooLong, self.lines.too_long());
         skipped
     }
 }
@@ -279,13 +277,7 @@ impl Skipped {
 
     pub(crate) fn add(&mut self, other: &Self) {
         self.column = other.column.clone();
-        for (&skip, count) in &other.counts {
-            *self.counts.entry(skip).or_default() += count;
-        }
-    }
-
-    fn count(&self, skip: Skip) -> u64 {
-        self.counts.get(&skip).copied().unwrap_or_default()
+        other.counts.iter().for_each(|(&skip, &count)| self.add_many(skip, count));
     }
 
     /// Whether something was skipped that is neither empty nor a comment nor a local name.
@@ -294,37 +286,31 @@ impl Skipped {
         self.counts.keys().any(|&skip| !is_usual(skip))
     }
 
-    /// What was skipped, for people; `None` if nothing was.
-    pub(crate) fn sentence(&self) -> Option<String> {
-        let parts: Vec<_> =
-            self.counts.iter().map(|(&skip, &count)| self.part(skip, count)).collect();
-        (!parts.is_empty()).then(|| parts.join(", "))
-    }
-
-    /// The row of [`sentence`](Self::sentence) in a report.
-    pub(crate) fn row(&self) -> Option<(&'static str, String)> {
-        self.sentence().map(|sentence| ("skipped", sentence))
+    /// What was skipped, for people; empty if nothing was.
+    pub(crate) fn sentence(&self) -> String {
+        let part = |(skip, _, noun, rest): &(Skip, &str, &str, &str)| {
+            let counted = counted(*self.counts.get(skip)?, noun);
+            Some(match &self.column {
+                Some(column) if *skip == Skip::NoField => format!("{counted}{rest} {column}"),
+                _ => format!("{counted}{rest}"),
+            })
+        };
+        SKIPS.iter().filter_map(part).collect::<Vec<_>>().join(", ")
     }
 
     /// Prints the sentence on standard error, for a verb without a report.
     pub(crate) fn warn(&self) {
         let warnings = Warnings::default();
-        self.sentence().into_iter().for_each(|it| warnings.add(format!("skipped {it}")));
+        if !self.counts.is_empty() {
+            warnings.add(format!("skipped {}", self.sentence()));
+        }
         warnings.print();
     }
 
     /// Every reason with its number.
     pub(crate) fn json(&self) -> serde_json::Value {
-        Skip::ALL.into_iter().map(|skip| (skip.name().to_owned(), self.count(skip))).collect()
-    }
-
-    fn part(&self, skip: Skip, count: u64) -> String {
-        let (noun, rest) = skip.words();
-        let counted = counted(count, noun);
-        match &self.column {
-            Some(column) if skip == Skip::NoField => format!("{counted}{rest} {column}"),
-            _ => format!("{counted}{rest}"),
-        }
+        let count = |skip| self.counts.get(skip).copied().unwrap_or_default();
+        SKIPS.iter().map(|(skip, name, ..)| ((*name).to_owned(), count(skip))).collect()
     }
 }
 

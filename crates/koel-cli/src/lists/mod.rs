@@ -54,58 +54,19 @@ pub(crate) enum Skip {
     Disabled,
 }
 
-impl Skip {
-    pub(crate) const ALL: [Self; 13] = [
-        Self::Empty,
-        Self::Comment,
-        Self::TooLong,
-        Self::NoField,
-        Self::NoHost,
-        Self::Range,
-        Self::Local,
-        Self::Exception,
-        Self::Cosmetic,
-        Self::Partial,
-        Self::Narrow,
-        Self::Modifier,
-        Self::Disabled,
-    ];
-
-    /// The name in JSON.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Empty => "empty",
-            Self::Comment => "comment",
-            Self::TooLong => "too_long",
-            Self::NoField => "no_field",
-            Self::NoHost => "no_host",
-            Self::Range => "address_range",
-            Self::Local => "local_name",
-            Self::Exception => "exception",
-            Self::Cosmetic => "cosmetic",
-            Self::Partial => "partial_host",
-            Self::Narrow => "some_requests",
-            Self::Modifier => "no_block",
-            Self::Disabled => "disabled",
-        }
-    }
-
-    /// What is skipped: a noun for each, and what follows it.
-    pub(crate) fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Empty => ("empty line", ""),
-            Self::Comment => ("comment", ""),
-            Self::TooLong => ("line", " above --max-line"),
-            Self::NoField => ("line", " without field"),
-            Self::NoHost => ("line", " without a host"),
-            Self::Range => ("address range", ""),
-            Self::Local => ("name", " of the local machine"),
-            Self::Exception => ("exception rule", ""),
-            Self::Cosmetic => ("cosmetic rule", ""),
-            Self::Partial => ("rule", " for less than a host"),
-            Self::Narrow => ("rule", " for some requests or pages only"),
-            Self::Modifier => ("rule", " that blocks nothing"),
-            Self::Disabled => ("rule", " that $badfilter switches off"),
-        }
-    }
-}
+/// The name of each reason in JSON, a noun for what is skipped, and what follows the noun.
+const SKIPS: [(Skip, &str, &str, &str); 13] = [
+    (Skip::Empty, "empty", "empty line", ""),
+    (Skip::Comment, "comment", "comment", ""),
+    (Skip::TooLong, "too_long", "line", " above --max-line"),
+    (Skip::NoField, "no_field", "line", " without field"),
+    (Skip::NoHost, "no_host", "line", " without a host"),
+    (Skip::Range, "address_range", "address range", ""),
+    (Skip::Local, "local_name", "name", " of the local machine"),
+    (Skip::Exception, "exception", "exception rule", ""),
+    (Skip::Cosmetic, "cosmetic", "cosmetic rule", ""),
+    (Skip::Partial, "partial_host", "rule", " for less than a host"),
+    (Skip::Narrow, "some_requests", "rule", " for some requests or pages only"),
+    (Skip::Modifier, "no_block", "rule", " that blocks nothing"),
+    (Skip::Disabled, "disabled", "rule", " that $badfilter switches off"),
+];

@@ -10,12 +10,12 @@ use std::net::IpAddr;
 
 use percent_encoding::percent_decode_str;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
-use serde_json::json;
 use url::Url;
 
 use crate::failure::Failure;
 use crate::output;
 use crate::quantity::{bytes, grouped};
+use crate::report::Report;
 use crate::server::Server;
 use crate::warning::Warnings;
 
@@ -69,20 +69,15 @@ impl RemoteArgs {
 
     /// The report on a filter that was sent or received.
     pub(crate) fn report(&self, server: &Server, keys: u64, size: usize) -> String {
-        let key = server.key();
-        if self.json {
-            return output::json(&json!({
-                "server": server.address(),
-                "key": key,
-                "keys": keys,
-                "size_in_bytes": size,
-            }));
-        }
-        output::table(&[
-            ("key", format!("{} in {}", output::escape_controls(&key), server.address())),
-            ("keys", grouped(keys)),
-            ("size", bytes(size as u64)),
-        ])
+        let (key, address) = (server.key(), server.address());
+        let place = format!("{} in {address}", output::escape_controls(&key));
+        let mut report = Report::default();
+        report
+            .json("server", address)
+            .add("key", key, "key", place)
+            .add("keys", keys, "keys", grouped(keys))
+            .add("size_in_bytes", size, "size", bytes(size as u64));
+        report.text(self.json)
     }
 }
 

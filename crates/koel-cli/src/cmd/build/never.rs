@@ -19,6 +19,7 @@ use crate::lists::Format;
 use crate::lists::keys::Skipped;
 use crate::output;
 use crate::quantity::{counted, grouped};
+use crate::report::Report;
 
 /// Conflicts that are named in the report.
 const NAMED: usize = 3;
@@ -135,20 +136,19 @@ impl Refuted {
         })
     }
 
-    pub(super) fn rows(&self) -> Vec<(&'static str, String)> {
-        let corrections = counted(self.corrections, "correction");
-        let skipped = self.skipped.sentence().map_or(String::new(), |it| format!("; skipped {it}"));
-        let mut rows =
-            vec![("allowed lines", format!("{}, {corrections}{skipped}", grouped(self.lines)))];
+    pub(super) fn add_rows(&self, report: &mut Report) {
+        let skipped = match &*self.skipped.sentence() {
+            "" => String::new(),
+            sentence => format!("; skipped {sentence}"),
+        };
+        let (lines, corrections) = (grouped(self.lines), counted(self.corrections, "correction"));
+        report.row("allowed lines", format!("{lines}, {corrections}{skipped}"));
         if self.conflicts > 0 {
             let more = if self.conflicts > self.named.len() as u64 { ", .." } else { "" };
             let names = output::escape_controls(&self.named.join(", "));
             let conflicts = counted(self.conflicts, "allowed name");
-            rows.push((
-                "conflicts",
-                format!("{conflicts} in the list, so reported: {names}{more}"),
-            ));
+            let text = format!("{conflicts} in the list, so reported: {names}{more}");
+            report.row("conflicts", text);
         }
-        rows
     }
 }

@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use koel::{FileError, FullError, KeyHash, Part, Piece, PieceError, PiecePlan};
 
-use super::settings::{Read as Keys, Settings};
+use super::{Args, ListRead};
 use crate::failure::{self, Failure};
 use crate::filter::file::FilterFile;
 use crate::filter::key_count::KeyCount;
@@ -27,7 +27,6 @@ use crate::filter::spool::hash_each;
 use crate::filter::target::Target;
 use crate::input::Inputs;
 use crate::output;
-use crate::progress::Stdout;
 use crate::quantity::bytes;
 
 /// Files that hashes are divided among, by the top bits of their addresses.
@@ -38,26 +37,22 @@ const READ: usize = 256 << 10;
 
 /// The filter to build, and the memory that it may take.
 pub(super) struct Bounded<'a> {
-    settings: &'a Settings,
+    args: &'a Args,
     memory: u64,
 }
 
 impl<'a> Bounded<'a> {
     /// The bounded build, if the table might exceed the memory. Counts the keys of files.
-    pub(super) fn new(
-        memory: Option<u64>,
-        settings: &'a Settings,
-        inputs: &mut Inputs,
-    ) -> Result<Option<Self>, Failure> {
-        let Some(memory) = memory else { return Ok(None) };
-        let shape = &settings.shape;
+    pub(super) fn new(args: &'a Args, inputs: &mut Inputs) -> Result<Option<Self>, Failure> {
+        let Some(memory) = args.memory else { return Ok(None) };
+        let shape = &args.shape;
         let keys = match shape.keys {
             None if inputs.has_stream() => None,
             None => Some(inputs.count()?),
             keys => keys,
         };
-        let size = keys.map(|keys| Ok::<_, Failure>(shape.plan(keys, settings.fpr)?.size_in_bytes));
-        let size = size.transpose()?.map(|size| size as u64);
+        let plan = keys.map(|keys| shape.plan(keys, args.fpr)).transpose()?;
+        let size = plan.map(|plan| plan.size_in_bytes as u64);
         if size.is_some_and(|size| size <= memory) {
             return Ok(None);
         }
@@ -72,7 +67,7 @@ impl<'a> Bounded<'a> {
              copy of the filter\n",
             output::escape_controls(&folder.display().to_string())
         ))?;
-        Ok(Some(Self { settings, memory }))
+        Ok(Some(Self { args, memory }))
     }
 
     /// Builds and writes the filter. Returns its bytes, and what was read.
@@ -80,20 +75,21 @@ impl<'a> Bounded<'a> {
         &self,
         inputs: &Inputs,
         target: &Target<'_>,
-    ) -> Result<(FilterFile, Keys), Failure> {
+    ) -> Result<(FilterFile, ListRead), Failure> {
         let any = self.plan(1)?;
         let mut spill = Spill::new(any, self.memory)?;
         let mut count = KeyCount::new();
-        let skipped = inputs.each("reading", Stdout::Silent, |keys| {
+        let skipped = inputs.each("reading", |keys| {
             let hashes = hash_each(any.hasher(), keys);
             count.add(&hashes);
             spill.push(&hashes).map_err(|error| disk(&error))
         })?;
-        let capacity = self.settings.shape.keys.unwrap_or(count.capacity(self.settings.unique));
+        let keys = self.args.shape.keys;
+        let capacity = keys.unwrap_or(count.capacity(self.args.unique));
         let mut file = match self.build(&mut spill, capacity, count.keys()) {
             // More distinct keys than estimated, by five standard errors or by an adversary.
             Err(Failure::Full { .. } | Failure::FullSegment { .. })
-                if self.settings.shape.keys.is_none() && capacity < count.keys() =>
+                if keys.is_none() && capacity < count.keys() =>
             {
                 self.build(&mut spill, count.keys(), count.keys())?
             }
@@ -101,19 +97,19 @@ impl<'a> Bounded<'a> {
         };
         target.write_from(&mut file, any.hasher())?;
         let built = FilterFile::of(target.path(), &file)?;
-        Ok((built, Keys { keys: count.keys(), skipped }))
+        Ok((built, ListRead { keys: count.keys(), skipped }))
     }
 
     fn plan(&self, capacity: u64) -> Result<PiecePlan, Failure> {
-        let plan = self.settings.shape.pieces(capacity, self.settings.fpr)?;
-        Ok(if self.settings.unique { plan.unique() } else { plan })
+        let plan = self.args.shape.pieces(capacity, self.args.fpr)?;
+        Ok(if self.args.unique { plan.unique() } else { plan })
     }
 
     /// The filter in a temporary file.
     fn build(&self, spill: &mut Spill, capacity: u64, keys: u64) -> Result<File, Failure> {
         let plan = self.plan(capacity)?;
         let of_segment = keys.min(capacity).max(1).div_ceil(plan.segments()) * HASH_BYTES;
-        let size = self.settings.shape.plan(capacity, self.settings.fpr)?.size_in_bytes as u64;
+        let size = self.args.shape.plan(capacity, self.args.fpr)?.size_in_bytes as u64;
         // Its addresses twice, its table and its piece, and the buffers.
         let least = 3 * of_segment + 2 * size.div_ceil(plan.segments()) + FILES * BUFFER_LEAST;
         if self.memory < least {

@@ -4,7 +4,6 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use koel::{ExpiringFilter, FullError, InsertError};
-use serde_json::json;
 
 use super::line_time::Times;
 use super::signals::{Totals, totals_line};
@@ -14,6 +13,7 @@ use crate::filter::sizing::wrongly_dropped;
 use crate::lists::keys::Group;
 use crate::output;
 use crate::quantity::{counted, grouped};
+use crate::report::Report;
 
 /// What was seen, and how much.
 pub(super) struct Seen {
@@ -226,20 +226,21 @@ impl Seen {
 
     fn json_report(&self) -> String {
         let Counts { read, printed, late, ahead, without_time, expired, wrong } = self.counts;
-        output::json(&json!({
-            "read": read,
-            "printed": printed,
-            "dropped": read - printed,
-            "expected_wrongly_dropped": wrong,
-            "in_window": self.filter.len(),
-            "expired": expired,
-            "evicted": self.filter.evicted(),
-            "kept_at_least_ms": self.kept(),
-            "late": late,
-            "ahead": ahead,
-            "without_time": without_time,
-            "warning": self.warning(),
-        }))
+        let mut report = Report::default();
+        report
+            .json("read", read)
+            .json("printed", printed)
+            .json("dropped", read - printed)
+            .json("expected_wrongly_dropped", wrong)
+            .json("in_window", self.filter.len())
+            .json("expired", expired)
+            .json("evicted", self.filter.evicted())
+            .json("kept_at_least_ms", self.kept())
+            .json("late", late)
+            .json("ahead", ahead)
+            .json("without_time", without_time)
+            .warning(self.warning());
+        report.text(true)
     }
 
     fn text_report(&self) -> String {

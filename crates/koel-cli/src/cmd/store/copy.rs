@@ -4,9 +4,9 @@
 use std::path::PathBuf;
 
 use koel_store::content::Archive;
-use koel_store::{Durability, Error};
+use koel_store::{Durability, Error, LsmOptions};
 
-use super::database::Database;
+use super::database::{Access, Database};
 use super::records::{Records, Value};
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -33,16 +33,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (old, new) = (Database::at(&args.from), Database::at(&args.to));
-    let source = old.read_records()?;
-    if new.has_any_file() || old.is_in(&args.to) {
-        return Err(Failure::Usage(format!(
-            "{} already has a store; name a new folder",
-            args.to.display()
-        )));
-    }
+    let source = old.open(Access::Read)?;
+    new.refuse_if(new.has_any_file() || old.is_in(&args.to))?;
     let target = match source {
-        Records::Log(_) => new.create_ordered()?,
-        Records::Ordered(_) => new.records_or_create()?,
+        Records::Log(_) => new.ordered(Access::Create, LsmOptions::default())?.into(),
+        Records::Ordered(_) => new.open(Access::Create)?,
     };
     let progress = Progress::start("copying records", None, Stdout::Silent);
     let (mut copied, mut left) = (0_u64, 0_u64);
@@ -66,8 +61,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
     }
     drop(progress);
-    target.close().map_err(|error| new.failure(error))?;
-    output::print(&output::table(&[("records", format!("{} copied", grouped(copied)))]))?;
+    new.close(target)?;
+    output::print(&format!("records  {} copied\n", grouped(copied)))?;
     if left > 0 {
         output::print_to_stderr(&format!(
             "koel: {}: {} of imported files left behind; use `koel store export` for files\n",

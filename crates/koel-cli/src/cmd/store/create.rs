@@ -3,7 +3,9 @@
 
 use std::path::PathBuf;
 
-use super::database::Database;
+use koel_store::LsmOptions;
+
+use super::database::{Access, Database};
 use crate::failure::{Failure, Outcome};
 
 #[derive(Debug, clap::Args)]
@@ -27,13 +29,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = Database::at(&args.dir);
-    if db.has_any_file() {
-        return Err(Failure::Usage(format!(
-            "{} already has a store; name a new folder",
-            args.dir.display()
-        )));
+    db.refuse_if(db.has_any_file())?;
+    if args.ordered {
+        db.close(db.ordered(Access::Create, LsmOptions::default())?)?;
+    } else {
+        db.close(db.open(Access::Create)?)?;
     }
-    let store = if args.ordered { db.create_ordered()? } else { db.records_or_create()? };
-    store.close().map_err(|error| db.failure(error))?;
     Ok(Outcome::Done)
 }

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use koel_store::content::ArchiveError;
-use koel_store::{Error, LogOptions, LogStore, LsmOptions, LsmStats, LsmStore, StoreKind, TornEnd};
+use koel_store::{Error, LogOptions, LogStore, LsmOptions, LsmStore, StoreKind, TornEnd};
 
 use super::records::Records;
 use super::reserve;
@@ -24,9 +24,16 @@ use crate::escape::escape;
 use crate::failure::Failure;
 use crate::output;
 
-/// What a command does about an interrupted write: nothing if it opened the store read-only.
-const IGNORED: &str = "ignored";
-const REMOVED: &str = "removed";
+/// What a verb opens a store for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// To read it.
+    Read,
+    /// To remove something from it, which takes some space.
+    Change,
+    /// To store something in it. Creates an empty store if there is none.
+    Create,
+}
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Database {
@@ -77,80 +84,60 @@ impl Database {
         self.db.join("MANIFEST").is_file()
     }
 
-    /// Opens an existing log store to remove something from it, which takes some space.
-    pub(crate) fn open(&self) -> Result<LogStore, Failure> {
-        self.check_that_it_exists()?;
-        reserve::give_up_if_full(&self.db);
-        self.open_or_create()
+    /// Opens a store of either kind. A new one is a log store.
+    pub(super) fn open(&self, access: Access) -> Result<Records, Failure> {
+        Ok(match self.kind(access)? {
+            Some(StoreKind::Lsm) => self.ordered(access, LsmOptions::default())?.into(),
+            _ => self.log(access)?.into(),
+        })
     }
 
-    /// Opens an existing log store read-only.
-    pub(crate) fn read(&self) -> Result<LogStore, Failure> {
-        self.check_that_it_exists()?;
-        self.open_log(LogOptions::default().read_only(true), IGNORED)
-    }
-
-    /// Opens a log store, or creates an empty one.
-    pub(crate) fn open_or_create(&self) -> Result<LogStore, Failure> {
+    /// Opens a log store.
+    pub(super) fn log(&self, access: Access) -> Result<LogStore, Failure> {
+        let advice = "an ordered store, which holds no files; use koel store get, put, del, keys \
+                      or scan, or name a log store";
+        self.prepare(access, StoreKind::Lsm, advice)?;
         // A command ends before a background thread does anything useful.
-        self.open_log(LogOptions::default().background_compaction(false), REMOVED)
+        let options = LogOptions::default().background_compaction(false);
+        let options = options.read_only(access == Access::Read);
+        let store = self.waiting(|| options.clone().open(&self.db))?;
+        self.report_torn(store.open_report().torn.as_ref(), access)?;
+        Ok(store)
     }
 
-    /// Opens an existing store of either kind to remove something from it.
-    pub(super) fn records(&self) -> Result<Records, Failure> {
-        self.check_that_it_exists()?;
-        reserve::give_up_if_full(&self.db);
-        self.records_or_create()
+    /// Opens an ordered store.
+    pub(super) fn ordered(&self, access: Access, options: LsmOptions) -> Result<LsmStore, Failure> {
+        let advice = "a log store, which has no order of keys; copy it into an ordered store with \
+                      `koel store copy`";
+        self.prepare(access, StoreKind::Log, advice)?;
+        let options = options.read_only(access == Access::Read);
+        let store = self.waiting(|| options.clone().open(&self.db))?;
+        self.report_torn(store.open_report().torn.as_ref(), access)?;
+        Ok(store)
     }
 
-    /// Opens an existing store of either kind read-only.
-    pub(super) fn read_records(&self) -> Result<Records, Failure> {
-        self.check_that_it_exists()?;
-        match self.kind()? {
-            Some(StoreKind::Lsm) => self.read_ordered().map(Records::Ordered),
-            _ => self.read().map(Records::Log),
+    /// Fails if the folder cannot be opened as asked for, or has a store of the other kind.
+    fn prepare(&self, access: Access, other: StoreKind, advice: &str) -> Result<(), Failure> {
+        let kind = self.kind(access)?;
+        if access == Access::Change {
+            reserve::give_up_if_full(&self.db);
         }
-    }
-
-    /// Leaves some space for the day when the disk is full.
-    pub(super) fn keep_reserve(&self) {
-        reserve::fill(&self.db);
-    }
-
-    /// Opens a store of either kind, or creates an empty log store.
-    pub(super) fn records_or_create(&self) -> Result<Records, Failure> {
-        match self.kind()? {
-            Some(StoreKind::Lsm) => self.create_ordered(),
-            _ => self.open_or_create().map(Records::Log),
+        if kind == Some(other) {
+            return Err(Failure::Usage(format!("{} is {advice}", self.db.display())));
         }
+        self.refuse_other_folder()
     }
 
-    /// Opens an existing ordered store read-only.
-    pub(super) fn read_ordered(&self) -> Result<LsmStore, Failure> {
-        self.check_that_it_exists()?;
-        self.open_lsm(LsmOptions::default().read_only(true), IGNORED)
-    }
-
-    /// Opens an existing ordered store to change it.
-    pub(super) fn open_ordered(&self) -> Result<LsmStore, Failure> {
-        self.check_that_it_exists()?;
-        reserve::give_up_if_full(&self.db);
-        self.create_ordered_store()
-    }
-
-    /// Opens an ordered store, or creates an empty one.
-    pub(super) fn create_ordered(&self) -> Result<Records, Failure> {
-        self.create_ordered_store().map(Records::Ordered)
-    }
-
-    /// [`create_ordered`](Self::create_ordered), for verbs that know the kind.
-    pub(super) fn create_ordered_store(&self) -> Result<LsmStore, Failure> {
-        self.open_lsm(LsmOptions::default(), REMOVED)
-    }
-
-    /// Whether the folder has an ordered store.
-    pub(super) fn is_ordered(&self) -> Result<bool, Failure> {
-        Ok(self.kind()? == Some(StoreKind::Lsm))
+    /// The kind of the store in the folder. Only if a store may be created there can be none.
+    pub(super) fn kind(&self, access: Access) -> Result<Option<StoreKind>, Failure> {
+        if access != Access::Create && !self.exists() {
+            return Err(Failure::Usage(format!(
+                "{} is not a store: it has no file MANIFEST; check the name, or create a store \
+                 with `koel store create`, `put` or `import`",
+                self.db.display()
+            )));
+        }
+        StoreKind::of(&self.db).map_err(|error| self.failure(error))
     }
 
     /// Whether the folder has an ordered store, perhaps a damaged one.
@@ -161,56 +148,13 @@ impl Database {
         }
     }
 
-    /// The kind of the store in the folder, if there is one.
-    fn kind(&self) -> Result<Option<StoreKind>, Failure> {
-        StoreKind::of(&self.db).map_err(|error| self.failure(error))
-    }
-
-    fn check_that_it_exists(&self) -> Result<(), Failure> {
-        if !self.exists() {
-            return Err(Failure::Usage(format!(
-                "{} is not a store: it has no file MANIFEST; check the name, or create a store \
-                 with `koel store create`, `put` or `import`",
-                self.db.display()
-            )));
+    /// Fails if the folder has a store, or what else is named a new folder.
+    pub(super) fn refuse_if(&self, has_store: bool) -> Result<(), Failure> {
+        if !has_store {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    fn open_log(&self, options: LogOptions, what_was_done: &str) -> Result<LogStore, Failure> {
-        if self.kind()? == Some(StoreKind::Lsm) {
-            return Err(Failure::Usage(format!(
-                "{} is an ordered store, which holds no files; use koel store get, put, del, keys \
-                 or scan, or name a log store",
-                self.db.display()
-            )));
-        }
-        self.refuse_other_folder()?;
-        let store = self.waiting(|| options.clone().open(&self.db))?;
-        self.report_torn(store.open_report().torn.as_ref(), what_was_done)?;
-        Ok(store)
-    }
-
-    fn open_lsm(&self, options: LsmOptions, what_was_done: &str) -> Result<LsmStore, Failure> {
-        if self.kind()? == Some(StoreKind::Log) {
-            return Err(Failure::Usage(format!(
-                "{} is a log store, which has no order of keys; copy it into an ordered store with \
-                 `koel store copy`",
-                self.db.display()
-            )));
-        }
-        self.refuse_other_folder()?;
-        let store = self.waiting(|| options.clone().open(&self.db))?;
-        self.report_torn(store.open_report().torn.as_ref(), what_was_done)?;
-        Ok(store)
-    }
-
-    /// The statistics of an ordered store, its guide included.
-    pub(super) fn ordered_stats(&self) -> Result<LsmStats, Failure> {
-        self.check_that_it_exists()?;
-        // Builds the guide at once.
-        let options = LsmOptions::default().read_only(true).background(false);
-        Ok(self.open_lsm(options, IGNORED)?.stats())
+        let folder = self.db.display();
+        Err(Failure::Usage(format!("{folder} already has a store; name a new folder")))
     }
 
     /// Calls `open` until no other process has the store, or the wait is over.
@@ -264,8 +208,9 @@ impl Database {
     }
 
     /// Reports on standard error that a crash had interrupted a write.
-    fn report_torn(&self, torn: Option<&TornEnd>, what_was_done: &str) -> Result<(), Failure> {
+    fn report_torn(&self, torn: Option<&TornEnd>, access: Access) -> Result<(), Failure> {
         let Some(torn) = torn else { return Ok(()) };
+        let what_was_done = if access == Access::Read { "ignored" } else { "removed" };
         output::print_to_stderr(&format!(
             "koel: {}: {what_was_done} {} bytes of an interrupted write in {}; no durable data is \
              lost\n",
@@ -292,8 +237,15 @@ impl Database {
     }
 
     /// Closes a store, which makes everything durable.
-    pub(crate) fn close(&self, store: LogStore) -> Result<(), Failure> {
-        store.close().map_err(|error| self.failure(error))
+    pub(super) fn close(&self, store: impl Into<Records>) -> Result<(), Failure> {
+        store.into().close().map_err(|error| self.failure(error))
+    }
+
+    /// Closes a store that was changed, and leaves some space for the day when the disk is full.
+    pub(super) fn close_changed(&self, store: impl Into<Records>) -> Result<(), Failure> {
+        let closed = self.close(store);
+        reserve::fill(&self.db);
+        closed
     }
 
     /// Reports on standard error that a name to remove is not in the store.

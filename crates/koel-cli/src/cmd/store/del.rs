@@ -1,7 +1,7 @@
 //! `koel store del`: deletes records, durably when the command ends.
 #![forbid(unsafe_code)]
 
-use super::database::Database;
+use super::database::{Access, Database};
 use super::key::KeyArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output::print_to_stderr;
@@ -24,7 +24,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
-    let store = db.records()?;
+    let store = db.open(Access::Change)?;
     let (mut all, mut done) = (true, 0);
     let deleted = args.keys.each(|key| {
         if store.delete(&key).map_err(|error| db.failure(error))? {
@@ -41,7 +41,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         ))?;
     }
     deleted?;
-    store.close().map_err(|error| db.failure(error))?;
-    db.keep_reserve();
+    db.close_changed(store)?;
     Ok(Outcome::some_if(all))
 }

@@ -13,9 +13,8 @@ use std::path::{Path, PathBuf};
 use koel_store::content::{
     Archive, ArchiveError, Entry, Kind, Problem, RestoreOptions, RestoreReport, Target,
 };
-use serde_json::json;
 
-use super::database::Database;
+use super::database::{Access, Database};
 use super::name;
 use super::patterns::Patterns;
 use crate::closed;
@@ -24,6 +23,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress::{Progress, Stdout};
 use crate::quantity::{bytes, grouped};
+use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -79,7 +79,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
     let patterns = Patterns::new(&args.include, &args.exclude)?;
-    let archive = Archive::new(db.read()?);
+    let archive = Archive::new(db.log(Access::Read)?);
     let (entries, damage) = entries(args, &archive)?;
     if let [(name, entry)] = &entries[..]
         && args.names.len() == 1
@@ -111,33 +111,16 @@ type Found = (Vec<(Vec<u8>, Entry)>, Option<ArchiveError>);
 
 fn entries(args: &Args, archive: &Archive) -> Result<Found, Failure> {
     let names = name::names(&args.names)?;
-    let mut damage = None;
-    let find = || -> Result<Vec<(Vec<u8>, Entry)>, ArchiveError> {
-        match (args.version, names.is_empty()) {
-            (Some(number), true) => {
-                let version = archive.version(number)?;
-                Ok(vec![(version.name, version.entry)])
+    let (restores_all, mut damage) = (names.is_empty(), None);
+    let find = || -> Result<Vec<_>, ArchiveError> {
+        let found = name::entries(archive, names, args.version)?.filter_map(|found| match found {
+            Err(error) if restores_all => {
+                damage = Some(error);
+                None
             }
-            (Some(number), false) => {
-                let version = archive.version(number)?;
-                let found = |name: Vec<u8>| Ok((name.clone(), archive.find_in(&version, name)?));
-                names.into_iter().map(found).collect()
-            }
-            (None, true) => {
-                let mut all = Vec::new();
-                for version in archive.entries()? {
-                    match version {
-                        Ok(version) => all.push((version.name, version.entry)),
-                        Err(error) => damage = Some(error),
-                    }
-                }
-                Ok(all)
-            }
-            (None, false) => {
-                let found = |name: Vec<u8>| Ok((name.clone(), archive.find(name)?.1));
-                names.into_iter().map(found).collect()
-            }
-        }
+            found => Some(found),
+        });
+        found.collect()
     };
     let found = find().map_err(|error| args.database.archive_failure(error))?;
     Ok((found, damage))
@@ -267,27 +250,17 @@ fn print_report(
     entries: &[(Vec<u8>, Entry)],
     total: &RestoreReport,
 ) -> Result<(), Failure> {
-    if args.json {
-        let problems = total.problems.iter().map(|it| name::json_of_problem(&it.name, &it.what));
-        return output::print(&output::json(&json!({
-            "files": total.files,
-            "folders": total.folders,
-            "links": total.links,
-            "bytes": total.length,
-            "not_restored": problems.collect::<Vec<_>>(),
-        })));
-    }
     // As `cp`, a single file is written without a word.
-    if matches!(entries, [(_, entry)] if !matches!(entry.kind, Kind::Folder(_))) {
+    if !args.json && matches!(entries, [(_, entry)] if !matches!(entry.kind, Kind::Folder(_))) {
         return Ok(());
     }
-    let mut rows = vec![
-        ("files", format!("{} ({})", grouped(total.files), bytes(total.length))),
-        ("folders", grouped(total.folders)),
-        ("links", grouped(total.links)),
-    ];
-    if !total.problems.is_empty() {
-        rows.push(("not restored", grouped(total.problems.len() as u64)));
-    }
-    output::print(&output::table(&rows))
+    let files = format!("{} ({})", grouped(total.files), bytes(total.length));
+    let mut report = Report::default();
+    report
+        .add("files", total.files, "files", files)
+        .add("folders", total.folders, "folders", grouped(total.folders))
+        .add("links", total.links, "links", grouped(total.links))
+        .json("bytes", total.length);
+    name::add_problems(&mut report, "not_restored", "not restored", &total.problems);
+    output::print(&report.text(args.json))
 }

@@ -1,15 +1,15 @@
 //! `koel store gc`: deletes the chunks of removed files and compacts segments with dead records.
 #![forbid(unsafe_code)]
 
-use koel_store::content::{Archive, ArchiveError, CollectProgress, CollectReport};
-use serde_json::json;
+use koel_store::content::{Archive, ArchiveError, CollectProgress};
 
-use super::database::Database;
-use super::ordered;
+use super::database::{Access, Database};
+use super::records::Records;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress::{Progress, Stdout};
 use crate::quantity::{bytes, grouped};
+use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -28,47 +28,51 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
-    if db.is_ordered()? {
-        return ordered::gc(db, args.json);
+    let sizes = |before, after| format!("{} ({} before)", bytes(after), bytes(before));
+    let mut report = Report::default();
+    match db.open(Access::Change)? {
+        Records::Log(store) => {
+            let archive = Archive::new(store);
+            let on_disk = || archive.store().stats().log_bytes;
+            let before = on_disk();
+            let dropped = collect(&archive, before).map_err(|error| db.archive_failure(error))?;
+            let after = on_disk();
+            db.close_changed(archive.into_store())?;
+            report
+                .add("deleted_chunks", dropped, "deleted chunks", grouped(dropped))
+                .json("log_bytes_before", before)
+                .add("log_bytes", after, "on disk", sizes(before, after));
+        }
+        Records::Ordered(store) => {
+            let on_disk = || store.stats().table_bytes() + store.stats().log_bytes;
+            let before = on_disk();
+            store.compact().map_err(|error| db.failure(error))?;
+            let (after, runs) = (on_disk(), store.stats().runs.len());
+            db.close_changed(store)?;
+            report
+                .json("bytes_before", before)
+                .json("bytes", after)
+                .add("runs", runs, "runs", grouped(runs as u64))
+                .row("on disk", sizes(before, after));
+        }
     }
-    let archive = Archive::new(db.open()?);
-    let before = archive.store().stats().log_bytes;
-    let collected = collect(&archive, before).map_err(|error| db.archive_failure(error))?;
-    let after = archive.store().stats().log_bytes;
-    db.close(archive.into_store())?;
-    db.keep_reserve();
-    let report = if args.json {
-        output::json(&json!({
-            "deleted_chunks": collected.dropped,
-            "log_bytes_before": before,
-            "log_bytes": after,
-        }))
-    } else {
-        output::table(&[
-            ("deleted chunks", grouped(collected.dropped)),
-            ("on disk", format!("{} ({} before)", bytes(after), bytes(before))),
-        ])
-    };
-    output::print(&report)?;
+    output::print(&report.text(args.json))?;
     Ok(Outcome::Done)
 }
 
-/// Collects garbage, with a progress bar for the scan and one for the compaction.
-fn collect(archive: &Archive, log_bytes: u64) -> Result<CollectReport, ArchiveError> {
+/// Collects garbage, with a progress bar for the scan and one for the compaction. Returns the number
+/// of chunks that were deleted.
+fn collect(archive: &Archive, log_bytes: u64) -> Result<u64, ArchiveError> {
     let start = |label, total| Progress::start(label, total, Stdout::Silent);
-    let (mut progress, mut seen) = (start("scanning chunks", Some(log_bytes)), 0);
-    let mut compacting = false;
-    archive.collect(|step| match step {
-        CollectProgress::Searching { read, .. } => {
-            progress.advance(read - seen);
-            seen = read;
-        }
+    let (mut progress, mut compacting) = (start("scanning chunks", Some(log_bytes)), false);
+    let collected = archive.collect(|step| match step {
+        CollectProgress::Searching { read, .. } => progress.set(read),
         CollectProgress::Copied(bytes) => {
-            if !compacting {
+            if !std::mem::replace(&mut compacting, true) {
                 progress = start("compacting", None);
-                compacting = true;
             }
             progress.advance(bytes);
         }
-    })
+    });
+    collected.map(|report| report.dropped)
 }

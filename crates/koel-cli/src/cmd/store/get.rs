@@ -3,7 +3,7 @@
 
 use std::io::Read;
 
-use super::database::Database;
+use super::database::{Access, Database};
 use super::key::KeyArgs;
 use crate::escape::{escape, unfinished};
 use crate::failure::{Failure, Outcome};
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (db, form) = (&args.database, args.keys.form);
-    let store = db.read_records()?;
+    let store = db.open(Access::Read)?;
     let find = |key: &[u8]| store.find(key).map_err(|error| db.failure(error));
     let mut out = Lines::new();
     let mut all = true;

@@ -20,9 +20,9 @@ use koel_store::Durability;
 use koel_store::content::{
     Archive, ArchiveError, Chunking, Problem, Selection, TreeOptions, TreeReport, normalize,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::database::Database;
+use super::database::{Access, Database};
 use super::name;
 use super::patterns::Patterns;
 use crate::closed;
@@ -31,6 +31,7 @@ use crate::failure::{Failure, Outcome, describe};
 use crate::output;
 use crate::progress::{Progress, Stdout};
 use crate::quantity::{bytes, grouped, parse_size, to_u64};
+use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -113,7 +114,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let chunking = chunking(args)?;
     let patterns = Patterns::new(&[], &args.exclude)?;
     let sources = sources(args)?;
-    let mut archive = Archive::new(db.open_or_create()?);
+    let mut archive = Archive::new(db.log(Access::Create)?);
     if let Some(level) = args.zstd {
         archive = archive.compressed(level);
     }
@@ -153,8 +154,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         archive.abandon().unwrap_or_default();
         return Err(failure);
     }
-    db.close(archive.into_store())?;
-    db.keep_reserve();
+    db.close_changed(archive.into_store())?;
     let problems = &total.report.problems;
     // What is not kept is told even if the reader closed the pipe.
     let printed = report(args, &total, started);
@@ -224,41 +224,27 @@ fn stream(path: &Path) -> Result<Box<dyn Read>, Failure> {
 fn report(args: &Args, total: &Total, started: Instant) -> Result<(), Failure> {
     let seconds = started.elapsed().as_secs_f64();
     let tree = &total.report;
-    let report = if args.json {
-        let problems = tree.problems.iter().map(|it| name::json_of_problem(&it.name, &it.what));
-        output::json(&json!({
-            "versions": total.versions,
-            "files": tree.files,
-            "folders": tree.folders,
-            "links": tree.links,
-            "bytes": tree.length,
-            "unchanged_files": tree.unchanged,
-            "chunks": tree.chunks,
-            "new_chunks": tree.new_chunks,
-            "new_bytes": tree.new_bytes,
-            "excluded": tree.excluded,
-            "sockets": tree.sockets.iter().map(|name| name::json_of(name)).collect::<Vec<_>>(),
-            "not_kept": problems.collect::<Vec<_>>(),
-            "seconds": seconds,
-        }))
-    } else {
-        let rate = to_u64(tree.length as f64 / seconds);
-        let mut rows = vec![
-            ("files", format!("{} ({} unchanged)", grouped(tree.files), grouped(tree.unchanged))),
-            ("folders", grouped(tree.folders)),
-            ("links", grouped(tree.links)),
-            ("size", format!("{} ({}/s)", bytes(tree.length), bytes(rate))),
-            ("new chunks", format!("{} ({})", grouped(tree.new_chunks), bytes(tree.new_bytes))),
-        ];
-        if tree.excluded > 0 {
-            rows.push(("excluded", grouped(tree.excluded)));
-        }
-        if !tree.problems.is_empty() {
-            rows.push(("not kept", grouped(tree.problems.len() as u64)));
-        }
-        output::table(&rows)
-    };
-    output::print(&report)
+    let rate = bytes(to_u64(tree.length as f64 / seconds));
+    let files = format!("{} ({} unchanged)", grouped(tree.files), grouped(tree.unchanged));
+    let new_chunks = format!("{} ({})", grouped(tree.new_chunks), bytes(tree.new_bytes));
+    let excluded = if tree.excluded > 0 { grouped(tree.excluded) } else { String::new() };
+    let sockets: Vec<_> = tree.sockets.iter().map(|name| name::json_of(name)).collect();
+    let mut report = Report::default();
+    report
+        .json("versions", total.versions.clone())
+        .add("files", tree.files, "files", files)
+        .add("folders", tree.folders, "folders", grouped(tree.folders))
+        .add("links", tree.links, "links", grouped(tree.links))
+        .add("bytes", tree.length, "size", format!("{} ({rate}/s)", bytes(tree.length)))
+        .json("unchanged_files", tree.unchanged)
+        .json("chunks", tree.chunks)
+        .add("new_chunks", tree.new_chunks, "new chunks", new_chunks)
+        .json("new_bytes", tree.new_bytes)
+        .add("excluded", tree.excluded, "excluded", excluded)
+        .json("sockets", sockets);
+    name::add_problems(&mut report, "not_kept", "not kept", &tree.problems);
+    report.json("seconds", seconds);
+    output::print(&report.text(args.json))
 }
 
 fn chunking(args: &Args) -> Result<Chunking, Failure> {

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 
 use serde_json::json;
 
-use super::database::Database;
+use super::database::{Access, Database};
 use super::key::KeyForm;
 use crate::escape::escape;
 use crate::failure::{Failure, Outcome};
@@ -44,7 +44,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (db, form) = (&args.database, args.form);
     let prefix = form.key(args.prefix.as_encoded_bytes())?;
-    let store = db.read_records()?;
+    let store = db.open(Access::Read)?;
     let mut out = Lines::new();
     let damage = store.each_key(
         &prefix,

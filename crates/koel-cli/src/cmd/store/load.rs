@@ -11,9 +11,8 @@ use std::path::{Path, PathBuf};
 
 use koel_store::Batch;
 use koel_store::content::Archive;
-use serde_json::json;
 
-use super::database::Database;
+use super::database::{Access, Database};
 use super::key::{self, KeyForm};
 use super::records::Records;
 use crate::closed;
@@ -26,6 +25,7 @@ use crate::lines::{LineEnd, Lines};
 use crate::output;
 use crate::progress::{Progress, Stdout};
 use crate::quantity::{counted, grouped};
+use crate::report::Report;
 use crate::warning::Warnings;
 
 /// The longest line: input without line ends does not decide how much memory is taken.
@@ -87,7 +87,7 @@ impl Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
     let (source, size) = source(&args.file)?;
-    let store = db.records_or_create()?;
+    let store = db.open(Access::Create)?;
     let progress = Progress::start("loading", size, Stdout::Silent);
     let mut load = Load {
         args,
@@ -105,8 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let stored = load.stored;
     drop(progress);
     // What was stored stays, also before an error.
-    let closed = store.close().map_err(|error| db.failure(error));
-    db.keep_reserve();
+    let closed = db.close_changed(store);
     if loaded.is_err() && stored > 0 {
         output::print_to_stderr(&format!(
             "koel: {}: {} stored before the error that follows\n",
@@ -115,11 +114,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         ))?;
     }
     loaded.and(closed)?;
-    output::print(&if args.json {
-        output::json(&json!({ "records": stored }))
-    } else {
-        output::table(&[("records", format!("{} stored", grouped(stored)))])
-    })?;
+    let mut report = Report::default();
+    report.add("records", stored, "records", format!("{} stored", grouped(stored)));
+    output::print(&report.text(args.json))?;
     Ok(Outcome::Done)
 }
 

@@ -4,12 +4,13 @@
 //! damaged records are missing from the list; an error at the end reports them.
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use koel_store::content::{Archive, ArchiveError, Attributes, Entry, Kind, Version};
 use serde_json::{Value, json};
 
-use super::database::Database;
+use super::database::{Access, Database};
 use super::name;
 use super::time;
 use crate::escape::escape;
@@ -57,17 +58,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
-    let archive = Archive::new(db.read()?);
+    let archive = Archive::new(db.log(Access::Read)?);
     let names = name::names(&args.names)?;
     let mut list = List { args, archive: &archive, out: Lines::new(), failure: None };
-    let listed = if args.versions { list.versions(&names) } else { list.files(&names) };
-    match listed {
-        Ok(()) => {}
-        Err(Stop::Print(failure)) => return Err(failure),
-        Err(Stop::Archive(error)) => list.failure = Some(error),
-    }
+    let listed = if args.versions { list.versions(&names) } else { list.files(names) };
     list.out.finish()?;
-    list.failure.map_or(Ok(Outcome::Done), |error| Err(db.archive_failure(error)))
+    listed?;
+    list.failure.map_or(Ok(Outcome::Done), Err)
 }
 
 /// A list that is printed.
@@ -76,88 +73,56 @@ struct List<'a> {
     archive: &'a Archive,
     out: Lines,
     /// The last damage.
-    failure: Option<ArchiveError>,
-}
-
-/// Why a list ends early.
-enum Stop {
-    Print(Failure),
-    Archive(ArchiveError),
-}
-
-impl From<ArchiveError> for Stop {
-    fn from(error: ArchiveError) -> Self {
-        Self::Archive(error)
-    }
+    failure: Option<Failure>,
 }
 
 impl List<'_> {
-    fn versions(&mut self, names: &[Vec<u8>]) -> Result<(), Stop> {
-        let mut found = vec![false; names.len()];
-        for version in self.archive.versions()? {
-            let version = match version {
-                Ok(version) => version,
-                Err(error) => {
-                    self.failure = Some(error);
-                    continue;
+    fn stop(&self, error: ArchiveError) -> Failure {
+        self.args.database.archive_failure(error)
+    }
+
+    fn versions(&mut self, names: &[Vec<u8>]) -> Result<(), Failure> {
+        let mut missing: BTreeSet<_> = names.iter().collect();
+        for version in self.archive.versions().map_err(|error| self.stop(error))? {
+            match version {
+                Ok(version) if names.is_empty() || names.contains(&version.name) => {
+                    missing.remove(&version.name);
+                    self.print(&version_line(&version, self.args.json))?;
                 }
-            };
-            let place = names.iter().position(|name| *name == version.name);
-            if let Some(place) = place {
-                found[place] = true;
-            }
-            if names.is_empty() || place.is_some() {
-                self.print(&version_line(&version, self.args.json)).map_err(Stop::Print)?;
+                Ok(_) => {}
+                Err(error) => self.failure = Some(self.stop(error)),
             }
         }
-        match found.iter().position(|found| !found) {
-            Some(missing) => Err(ArchiveError::NoSuchName { name: names[missing].clone() }.into()),
+        match names.iter().find(|name| missing.contains(name)) {
+            Some(name) => Err(self.stop(ArchiveError::NoSuchName { name: name.clone() })),
             None => Ok(()),
         }
     }
 
-    fn files(&mut self, names: &[Vec<u8>]) -> Result<(), Stop> {
-        let version = self.args.version.map(|number| self.archive.version(number)).transpose()?;
-        if names.is_empty() {
-            return match version {
-                Some(version) => self.tree(&version.name, &version.entry),
-                None => self.newest(),
-            };
-        }
-        for name in names {
-            let entry = match &version {
-                Some(version) => self.archive.find_in(version, name)?,
-                None => self.archive.find(name)?.1,
-            };
-            self.tree(name, &entry)?;
-        }
-        Ok(())
-    }
-
-    fn newest(&mut self) -> Result<(), Stop> {
-        for version in self.archive.entries()? {
-            match version {
-                Ok(version) => self.tree(&version.name, &version.entry)?,
-                Err(error) => self.failure = Some(error),
+    fn files(&mut self, names: Vec<Vec<u8>>) -> Result<(), Failure> {
+        let lists_all = names.is_empty();
+        let entries = name::entries(self.archive, names, self.args.version);
+        for found in entries.map_err(|error| self.stop(error))? {
+            match found {
+                Ok((name, entry)) => self.tree(&name, &entry)?,
+                Err(error) if lists_all => self.failure = Some(self.stop(error)),
+                Err(error) => return Err(self.stop(error)),
             }
         }
         Ok(())
     }
 
     /// Prints an entry and all below it. Damage is kept for the end.
-    fn tree(&mut self, name: &[u8], entry: &Entry) -> Result<(), Stop> {
-        let (archive, mut failure) = (self.archive, None);
+    fn tree(&mut self, name: &[u8], entry: &Entry) -> Result<(), Failure> {
+        let (archive, mut printed) = (self.archive, Ok(()));
         let walked = archive.walk(name, entry, &mut |path, entry| {
-            if failure.is_none() {
-                failure = self.print_entry(path, entry).err();
-            }
-            Ok(failure.is_none())
+            printed = self.print_entry(path, entry);
+            Ok(printed.is_ok())
         });
-        if let Some(failure) = failure {
-            return Err(Stop::Print(failure));
+        if let Err(error) = walked {
+            self.failure = Some(self.stop(error));
         }
-        self.failure = walked.err().or(self.failure.take());
-        Ok(())
+        printed
     }
 
     fn print_entry(&mut self, path: &[u8], entry: &Entry) -> Result<(), Failure> {

@@ -21,7 +21,6 @@ mod keys;
 mod load;
 mod ls;
 mod name;
-mod ordered;
 #[cfg(unix)]
 mod patterns;
 mod put;

@@ -5,11 +5,17 @@
 
 use std::ffi::OsStr;
 
-use koel_store::content::normalize;
+#[cfg(unix)]
+use koel_store::content::Problem;
+use koel_store::content::{Archive, ArchiveError, Entry, normalize};
 use serde_json::{Value, json};
 
 use crate::escape::{escape, unescape};
 use crate::failure::Failure;
+#[cfg(unix)]
+use crate::quantity::grouped;
+#[cfg(unix)]
+use crate::report::Report;
 
 /// The name that an argument stands for.
 pub(super) fn name(printed: &OsStr) -> Result<Vec<u8>, Failure> {
@@ -28,17 +34,56 @@ pub(super) fn names(printed: &[impl AsRef<OsStr>]) -> Result<Vec<Vec<u8>>, Failu
     printed.iter().map(|printed| name(printed.as_ref())).collect()
 }
 
+/// A name and what is stored under it, or the damage that hides it.
+pub(super) type Found = Result<(Vec<u8>, Entry), ArchiveError>;
+
+/// What is stored under these names, or under all: the newest versions, or one that is asked for.
+pub(super) fn entries<'a>(
+    archive: &'a Archive,
+    names: Vec<Vec<u8>>,
+    version: Option<u64>,
+) -> Result<Box<dyn Iterator<Item = Found> + 'a>, ArchiveError> {
+    let version = version.map(|number| archive.version(number)).transpose()?;
+    Ok(match version {
+        Some(version) if names.is_empty() => {
+            Box::new(std::iter::once(Ok((version.name, version.entry))))
+        }
+        None if names.is_empty() => {
+            let newest = archive.entries()?;
+            Box::new(newest.map(|version| version.map(|it| (it.name, it.entry))))
+        }
+        version => Box::new(names.into_iter().map(move |name| {
+            let entry = match &version {
+                Some(version) => archive.find_in(version, &name)?,
+                None => archive.find(&name)?.1,
+            };
+            Ok((name, entry))
+        })),
+    })
+}
+
 /// The fields of a name in JSON, which has no bytes that are not UTF-8: `escaped` is exact.
 pub(super) fn json_of(name: &[u8]) -> Value {
     json!({ "name": String::from_utf8_lossy(name), "escaped": escape(name) })
 }
 
-/// A name and what is wrong with it, in JSON.
+/// Adds the files with problems to a report.
 #[cfg(unix)]
-pub(super) fn json_of_problem(name: &[u8], what: &str) -> Value {
-    let mut object = json_of(name);
-    object["what"] = what.into();
-    object
+pub(super) fn add_problems(
+    report: &mut Report,
+    name: &str,
+    label: &'static str,
+    problems: &[Problem],
+) {
+    let in_json = problems.iter().map(|problem| {
+        let mut object = json_of(&problem.name);
+        object["what"] = (&*problem.what).into();
+        object
+    });
+    report.json(name, in_json.collect::<Vec<_>>());
+    if !problems.is_empty() {
+        report.row(label, grouped(problems.len() as u64));
+    }
 }
 
 /// Reports on standard error what is wrong with some files.

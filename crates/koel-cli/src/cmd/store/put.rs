@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use koel_store::Durability;
 
-use super::database::Database;
+use super::database::{Access, Database};
 use super::key::KeyForm;
 use super::records::Value;
 use crate::closed;
@@ -51,10 +51,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (db, key) = (&args.database, args.form.key(args.key.as_encoded_bytes())?);
     let value = value(args)?;
-    let store = db.records_or_create()?;
+    let store = db.open(Access::Create)?;
     store.put(&key, value, Durability::Synced).map_err(|error| db.failure(error))?;
-    store.close().map_err(|error| db.failure(error))?;
-    db.keep_reserve();
+    db.close_changed(store)?;
     Ok(Outcome::Done)
 }
 

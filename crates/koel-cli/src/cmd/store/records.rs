@@ -26,6 +26,18 @@ pub(super) enum Value {
     },
 }
 
+impl From<LogStore> for Records {
+    fn from(store: LogStore) -> Self {
+        Self::Log(store)
+    }
+}
+
+impl From<LsmStore> for Records {
+    fn from(store: LsmStore) -> Self {
+        Self::Ordered(store)
+    }
+}
+
 impl Records {
     /// The value of a key, to be read.
     pub(super) fn find(&self, key: &[u8]) -> Result<Option<Box<dyn Read>>, Error> {

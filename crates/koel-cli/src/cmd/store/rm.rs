@@ -8,7 +8,7 @@ use std::ffi::OsString;
 
 use koel_store::content::{Archive, ArchiveError};
 
-use super::database::Database;
+use super::database::{Access, Database};
 use super::name;
 use crate::escape::escape;
 use crate::failure::{Failure, Outcome};
@@ -50,7 +50,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
     let mut names: BTreeSet<_> = name::names(&args.names)?.into_iter().collect();
-    let archive = Archive::new(db.open()?);
+    let archive = Archive::new(db.log(Access::Change)?);
     if names.is_empty() {
         names = all_names(&archive).map_err(|error| db.archive_failure(error))?;
     }
@@ -77,8 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         all &= found;
     }
-    db.close(archive.into_store())?;
-    db.keep_reserve();
+    db.close_changed(archive.into_store())?;
     Ok(Outcome::some_if(all))
 }
 

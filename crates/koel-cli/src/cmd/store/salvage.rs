@@ -6,17 +6,18 @@
 
 use std::path::PathBuf;
 
-use koel_store::SalvageReport;
-use koel_store::content::{Archive, ArchiveVerifyReport};
-use serde_json::json;
+use koel_store::LsmOptions;
+use koel_store::content::Archive;
 
-use super::database::Database;
-use super::ordered;
-use super::verify::{damage_lines, verified_files};
+use super::database::{Access, Database};
+use super::records::Records;
+use super::stats::entries;
+use super::verify::{add_damage, verified_files};
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use crate::progress::{Progress, Stdout};
-use crate::quantity::{bytes, grouped};
+use crate::progress::Progress;
+use crate::quantity::grouped;
+use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -50,50 +51,45 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             old.folder().display()
         )));
     }
-    if new.exists() || old.is_in(&args.to) {
-        return Err(Failure::Usage(format!(
-            "{} already has a store; name a new folder",
-            args.to.display()
-        )));
-    }
-    if old.looks_ordered() {
-        return ordered::salvage(old, &new, args.json);
-    }
-    let store = new.open_or_create()?;
-    let mut progress = None;
-    let mut seen = 0;
-    let salvaged = store.salvage(old.folder(), |read, all| {
-        let start = || Progress::start("salvaging", Some(all), Stdout::Silent);
-        progress.get_or_insert_with(start).advance(read - seen);
-        seen = read;
+    new.refuse_if(new.exists() || old.is_in(&args.to))?;
+    let (store, label, done) = if old.looks_ordered() {
+        let store = new.ordered(Access::Create, LsmOptions::default())?;
+        (Records::Ordered(store), "salvaging files", "read")
+    } else {
+        (Records::Log(new.log(Access::Create)?), "salvaging", "copied")
+    };
+    let from = old.folder();
+    let salvaged = Progress::watch(label, |seen| match &store {
+        Records::Log(store) => {
+            store.salvage(from, seen).map(|it| (it.records, it.lost, it.damages))
+        }
+        Records::Ordered(store) => {
+            store.salvage(from, seen).map(|it| (it.records, it.lost, it.damages))
+        }
     });
-    let salvaged = salvaged.map_err(|error| old.failure(error))?;
-    drop(progress);
-    let keys = store.stats().keys;
-    let archive = Archive::new(store);
-    archive.repair().map_err(|error| new.archive_failure(error))?;
-    let files = verified_files(&archive, &new)?;
-    new.close(archive.into_store())?;
-    output::print(&report(&salvaged, keys, &files, args.json))?;
-    Ok(Outcome::some_if(salvaged.damages.is_empty() && files.broken.is_empty()))
-}
-
-fn report(salvaged: &SalvageReport, keys: u64, files: &ArchiveVerifyReport, json: bool) -> String {
-    if json {
-        let damage: Vec<String> = salvaged.damages.iter().map(ToString::to_string).collect();
-        return output::json(&json!({
-            "records": salvaged.records,
-            "keys": keys,
-            "lost_keys": salvaged.lost,
-            "damage": damage,
-            "intact_files": files.sound,
-            "file_bytes": files.bytes,
-            "damaged_files": files.broken.iter().map(|(name, _)| name).collect::<Vec<_>>(),
-        }));
-    }
-    output::table(&[
-        ("records", format!("{} copied", grouped(salvaged.records))),
-        ("keys", format!("{} recovered, {} lost", grouped(keys), grouped(salvaged.lost))),
-        ("files", format!("{} intact ({})", grouped(files.sound), bytes(files.bytes))),
-    ]) + &damage_lines(&salvaged.damages, files)
+    let (records, lost, damages) = salvaged.map_err(|error| old.failure(error))?;
+    let (keys, files) = match store {
+        Records::Log(store) => {
+            let (keys, archive) = (store.stats().keys, Archive::new(store));
+            archive.repair().map_err(|error| new.archive_failure(error))?;
+            let files = verified_files(&archive, &new)?;
+            new.close(archive.into_store())?;
+            (keys, Some(files))
+        }
+        Records::Ordered(store) => {
+            let keys = entries(&store.stats());
+            new.close(store)?;
+            (keys, None)
+        }
+    };
+    let recovered = format!("{} recovered, {} lost", grouped(keys), grouped(lost));
+    let mut report = Report::default();
+    report
+        .add("records", records, "records", format!("{} {done}", grouped(records)))
+        .add("keys", keys, "keys", recovered)
+        .json("lost_keys", lost);
+    let damage = add_damage(&mut report, &damages, files.as_ref(), false);
+    output::print(&(report.text(args.json) + if args.json { "" } else { &damage }))?;
+    let is_broken = files.is_some_and(|files| !files.broken.is_empty());
+    Ok(Outcome::some_if(damages.is_empty() && !is_broken))
 }

@@ -4,10 +4,10 @@
 use std::ffi::OsString;
 use std::ops::Bound;
 
-use koel_store::Error;
 use koel_store::content::Archive;
+use koel_store::{Error, LsmOptions};
 
-use super::database::Database;
+use super::database::{Access, Database};
 use super::key::KeyForm;
 use crate::escape::escape;
 use crate::failure::{Failure, Outcome};
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         text.as_ref().map(|text| form.key(text.as_encoded_bytes())).transpose()
     };
     let (prefix, from, to) = (key(&args.prefix)?, key(&args.from)?, key(&args.to)?);
-    let store = db.read_ordered()?;
+    let store = db.ordered(Access::Read, LsmOptions::default())?;
     let (from, to) = bounds(prefix.as_deref().unwrap_or_default(), from, to);
     let mut out = Lines::new();
     let mut print = |entry: Result<(Vec<u8>, Vec<u8>), Error>| -> Result<(), Failure> {

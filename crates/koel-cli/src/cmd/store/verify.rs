@@ -3,14 +3,14 @@
 
 use koel_store::Damage;
 use koel_store::content::{Archive, ArchiveVerifyReport};
-use serde_json::json;
 
-use super::database::Database;
-use super::ordered;
+use super::database::{Access, Database};
+use super::records::Records;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress::{Progress, Stdout};
 use crate::quantity::{bytes, counted, grouped};
+use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -32,48 +32,39 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
-    if db.is_ordered()? {
-        return ordered::verify(db, args.json);
-    }
-    let archive = Archive::new(db.read()?);
-    let log_bytes = archive.store().stats().log_bytes;
-    let (progress, mut seen) =
-        (Progress::start("verifying records", Some(log_bytes), Stdout::Silent), 0);
-    let records = archive.store().verify(|read, _| {
-        progress.advance(read - seen);
-        seen = read;
+    let store = db.open(Access::Read)?;
+    let checked = Progress::watch("verifying records", |seen| match &store {
+        Records::Log(store) => store.verify(seen).map(|it| (it.records, it.bytes, it.damages)),
+        Records::Ordered(store) => store.verify(seen).map(|it| (it.records, it.bytes, it.damages)),
     });
-    let records = records.map_err(|error| db.failure(error))?;
-    drop(progress);
-    let files = verified_files(&archive, db)?;
-    let damage: Vec<String> = records.damages.iter().map(ToString::to_string).collect();
-    let report = if args.json {
-        output::json(&json!({
-            "records": records.records,
-            "damage": damage,
-            "intact_files": files.sound,
-            "file_bytes": files.bytes,
-            "changed_files": files.changed,
-            "damaged_files": files.broken.iter().map(|(name, _)| name).collect::<Vec<_>>(),
-        }))
-    } else {
-        output::table(&[
-            ("records", format!("{} checked", grouped(records.records))),
-            ("files", format!("{} intact ({})", grouped(files.sound), bytes(files.bytes))),
-        ]) + &damage_lines(&records.damages, &files)
+    let (records, read, damages) = checked.map_err(|error| db.failure(error))?;
+    let files = match store {
+        Records::Log(store) => Some(verified_files(&Archive::new(store), db)?),
+        Records::Ordered(_) => None,
     };
+    let mut report = Report::default();
+    report.add("records", records, "records", format!("{} checked", grouped(records)));
+    if files.is_none() {
+        report.add("bytes", read, "on disk", format!("{} read", bytes(read)));
+    }
+    let damage = add_damage(&mut report, &damages, files.as_ref(), true);
     // Damage is an error even if the reader closed the pipe.
-    let printed = output::print(&report);
-    if damage.is_empty() && files.broken.is_empty() {
+    let printed = output::print(&(report.text(args.json) + if args.json { "" } else { &damage }));
+    let broken = files.as_ref().map(|files| files.broken.len() as u64);
+    if damages.is_empty() && broken.unwrap_or(0) == 0 {
         return printed.map(|()| Outcome::Done);
     }
-    Err(Failure::Broken(format!(
-        "{}: {} and {}; restore the store from a copy, import the files again, or use \
-         `koel store salvage`",
-        db.folder().display(),
-        counted(damage.len() as u64, "damaged place"),
-        counted(files.broken.len() as u64, "damaged file")
-    )))
+    let (folder, places) = (db.folder().display(), counted(damages.len() as u64, "damaged place"));
+    Err(Failure::Broken(match broken {
+        None => format!(
+            "{folder}: {places}; restore the store from a copy, or use `koel store salvage`"
+        ),
+        Some(broken) => format!(
+            "{folder}: {places} and {}; restore the store from a copy, import the files again, or \
+             use `koel store salvage`",
+            counted(broken, "damaged file")
+        ),
+    }))
 }
 
 /// Checks all files of the store in `db`.
@@ -86,11 +77,29 @@ pub(super) fn verified_files(
     files.map_err(|error| db.archive_failure(error))
 }
 
-/// A line for each damaged record, each damaged file, and each that changed during its import.
-pub(super) fn damage_lines(damage: &[Damage], found: &ArchiveVerifyReport) -> String {
-    let files = found.broken.iter().map(|(name, what)| format!("{name}: {what}"));
-    let all = damage.iter().map(ToString::to_string).chain(files);
-    let damaged = all.map(|line| format!("DAMAGED  {}\n", output::escape_controls(&line)));
-    let changed = found.changed.iter();
-    damaged.chain(changed.map(|name| format!("CHANGED  {name}: while it was imported\n"))).collect()
+/// Adds the damage and the files of a store to a report. Returns a line for each damaged record,
+/// each damaged file, and each that changed during its import.
+pub(super) fn add_damage(
+    report: &mut Report,
+    damages: &[Damage],
+    files: Option<&ArchiveVerifyReport>,
+    has_changed: bool,
+) -> String {
+    let texts = damages.iter().map(ToString::to_string);
+    report.json("damage", texts.clone().collect::<Vec<_>>());
+    let damaged = |text: String| format!("DAMAGED  {}\n", output::escape_controls(&text));
+    let mut lines: String = texts.map(damaged).collect();
+    if let Some(files) = files {
+        let intact = format!("{} intact ({})", grouped(files.sound), bytes(files.bytes));
+        report.add("intact_files", files.sound, "files", intact).json("file_bytes", files.bytes);
+        if has_changed {
+            report.json("changed_files", files.changed.iter().cloned().collect::<Vec<_>>());
+        }
+        let broken = files.broken.iter();
+        report.json("damaged_files", broken.clone().map(|it| it.0.clone()).collect::<Vec<_>>());
+        lines.extend(broken.map(|(name, what)| damaged(format!("{name}: {what}"))));
+        let changed = |name| format!("CHANGED  {name}: while it was imported\n");
+        lines.extend(files.changed.iter().map(changed));
+    }
+    lines
 }
