@@ -83,6 +83,11 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// A request that cannot be carried out as this file is: what it is, and what to do.
+    pub(crate) fn about(path: &Path, sentence: impl fmt::Display) -> Self {
+        Self::Usage(format!("{} {sentence}", path.display()))
+    }
+
     pub(crate) fn read(path: &Path, error: io::Error) -> Self {
         match error.downcast::<Refused>() {
             Ok(refused) => Self::Usage(format!("cannot read {}: {refused}", path.display())),
@@ -119,31 +124,19 @@ impl fmt::Display for Failure {
         match self {
             Self::Usage(sentence) | Self::Broken(sentence) => f.write_str(sentence),
             Self::Read { path, error } => {
-                write!(
-                    f,
-                    "cannot read {}: {}; {}",
-                    path.display(),
-                    describe(error),
-                    read_remedy(error)
-                )
+                let (path, what) = (path.display(), describe(error));
+                write!(f, "cannot read {path}: {what}; {}", read_remedy(error))
             }
             Self::Write { path, error } => {
-                write!(
-                    f,
-                    "cannot write {}: {}; {}",
-                    path.display(),
-                    describe(error),
-                    write_remedy(error)
-                )
+                let (path, what) = (path.display(), describe(error));
+                write!(f, "cannot write {path}: {what}; {}", write_remedy(error))
             }
             Self::Unreported { done, error } => {
                 write!(f, "{done}, but the report cannot be printed: {}", describe(error))
             }
             Self::Image { path, error } => fmt_image(path, *error, f),
             Self::Merge { path, error } => fmt_merge(path, *error, f),
-            Self::Full { full, keys, remedy } => {
-                write!(f, "{}; {remedy}", full_fact(*full, *keys))
-            }
+            Self::Full { full, keys, remedy } => write!(f, "{}; {remedy}", fact(*full, *keys)),
             Self::FullSegment { segment, keys } => write!(
                 f,
                 "segment {segment} of the filter has no room for its {}; nothing was written; use \
@@ -206,14 +199,11 @@ fn fmt_merge(path: &Path, error: MergeError, f: &mut fmt::Formatter<'_>) -> fmt:
 }
 
 /// What is full, without the library's advice to programmers.
-fn full_fact(full: FullError, keys: u64) -> String {
+fn fact(full: FullError, keys: u64) -> String {
     match full {
         FullError::Slots { capacity, .. } => {
-            format!(
-                "filter is full after {} (built for {})",
-                counted(keys, "key"),
-                grouped(capacity)
-            )
+            let (keys, capacity) = (counted(keys, "key"), grouped(capacity));
+            format!("filter is full after {keys} (built for {capacity})")
         }
         FullError::Counters { limit } => {
             format!("all {} counters for repeated keys are in use", grouped(limit))

@@ -14,9 +14,11 @@
 mod read;
 mod source;
 
-use std::io::{self, IsTerminal};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
+use crate::closed;
 use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::lines::fields::Separator;
@@ -86,6 +88,22 @@ impl InputArgs {
 
 fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
+}
+
+/// The name of an input in messages.
+pub(crate) fn name_of(path: &Path) -> &Path {
+    if is_stdin(path) { Path::new("standard input") } else { path }
+}
+
+/// Opens a file, or standard input for `-`, for a verb that reads it once. Returns its length, too,
+/// if it is a regular file.
+pub(crate) fn open_stream(path: &Path) -> Result<(Box<dyn Read>, Option<u64>), Failure> {
+    if is_stdin(path) {
+        return Ok((Box::new(closed::stdin()?.lock()), None));
+    }
+    let file = File::open(path).map_err(|error| Failure::read(path, error))?;
+    let length = file.metadata().ok().filter(|it| it.is_file()).map(|it| it.len());
+    Ok((Box::new(file), length))
 }
 
 impl Inputs {

@@ -44,23 +44,26 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use failure::Failure;
+use failure::{Failure, Outcome};
 
 fn main() -> ExitCode {
     report_a_file_size_limit();
-    let outcome = match cmd::Cli::try_parse() {
-        Ok(cli) => cmd::run(cli),
-        Err(error) => return wrong_arguments(&suggested(error)),
-    };
-    match outcome {
-        Ok(outcome) => outcome.exit_code(),
-        Err(failure) => {
-            if !matches!(failure, Failure::BrokenPipe) {
-                print_error(&failure.to_string());
-            }
-            failure.exit_code()
-        }
+    match cmd::Cli::try_parse() {
+        Ok(cli) => ended(cmd::run(cli)),
+        Err(error) => wrong_arguments(&suggested(error)),
     }
+}
+
+/// Prints a failure. Returns the exit code.
+fn ended(outcome: Result<Outcome, Failure>) -> ExitCode {
+    let failure = match outcome {
+        Ok(outcome) => return outcome.exit_code(),
+        Err(failure) => failure,
+    };
+    if !matches!(failure, Failure::BrokenPipe) {
+        print_error(&failure.to_string());
+    }
+    failure.exit_code()
 }
 
 /// Makes a write beyond a limit of the file size (`ulimit -f`) an error, which the verb reports.
@@ -82,13 +85,7 @@ fn wrong_arguments(error: &clap::Error) -> ExitCode {
     let text = error.render();
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            match output::print(&text.to_string()) {
-                Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
-                Err(failure) => {
-                    print_error(&failure.to_string());
-                    failure.exit_code()
-                }
-            }
+            ended(output::print(&text.to_string()).map(|()| Outcome::Done))
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             drop(output::print_to_stderr(&text.to_string()));

@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
 use crate::closed;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::identity::{self, Identity};
 use crate::input::Inputs;
 pub(crate) use crate::warning::escape_controls;
@@ -47,12 +47,11 @@ pub(crate) fn write_filter(
 }
 
 /// Prints the report on a written file: on standard error if the file went to standard output.
-pub(crate) fn report_on(output: &Path, text: &str) -> Result<(), Failure> {
+pub(crate) fn report_on(output: &Path, text: &str) -> Result<Outcome, Failure> {
     if is_stdout(output) {
-        print_to_stderr(text)
-    } else {
-        print_after(&format!("{} was written", output.display()), text)
+        return print_to_stderr(text).map(|()| Outcome::Done);
     }
+    print_after(&format!("{} was written", output.display()), text)
 }
 
 /// Writes a file: replaces it by what `fill` writes, or writes directly to what is not a file.
@@ -183,14 +182,14 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// Prints the report of a verb that may have changed a file.
-pub(crate) fn report_change(path: &Path, changed: bool, text: &str) -> Result<(), Failure> {
+pub(crate) fn report_change(path: &Path, changed: bool, text: &str) -> Result<Outcome, Failure> {
     let state = if changed { "was changed" } else { "is unchanged" };
     print_after(&format!("{} {state}", path.display()), text)
 }
 
 /// Prints a report on finished work. If that fails, the error says what was done.
-pub(crate) fn print_after(done: &str, text: &str) -> Result<(), Failure> {
-    print(text).map_err(|failure| match failure {
+pub(crate) fn print_after(done: &str, text: &str) -> Result<Outcome, Failure> {
+    print(text).map(|()| Outcome::Done).map_err(|failure| match failure {
         Failure::Write { error, .. } => Failure::Unreported { done: done.to_owned(), error },
         other => other,
     })

@@ -6,6 +6,9 @@
 
 use serde_json::{Map, Value};
 
+use crate::failure::{Failure, Outcome};
+use crate::output;
+
 /// The figures of a report.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Report {
@@ -41,6 +44,11 @@ impl Report {
     /// Adds what is wrong, if anything is.
     pub(crate) fn warning(&mut self, warning: Option<String>) -> &mut Self {
         self.add("warning", warning.clone(), "warning", warning.unwrap_or_default())
+    }
+
+    /// Prints the report, with which a verb ends.
+    pub(crate) fn print(&self, as_json: bool) -> Result<Outcome, Failure> {
+        output::print(&self.text(as_json)).map(|()| Outcome::Done)
     }
 
     /// The report as JSON, or as rows with the values in one column.

@@ -68,8 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if added > 0 {
         editing.save()?;
     }
-    output::report_change(&args.filter, added > 0, &report.text(args.json))?;
-    Ok(Outcome::Done)
+    output::report_change(&args.filter, added > 0, &report.text(args.json))
 }
 
 fn too_small(args: &Args, full: FullError, filter: &CuckooFilter) -> Failure {

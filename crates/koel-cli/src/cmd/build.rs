@@ -136,8 +136,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome, Failure> {
     args.shape.read_lines_by(&inputs.recipe());
     if let Some(bounded) = Bounded::new(&args, &mut inputs)? {
         let (file, read) = bounded.run(&inputs, &target)?;
-        target.report(&report(&args, &file.view()?, &read, None).text(args.json))?;
-        return Ok(Outcome::Done);
+        return target.report(&report(&args, &file.view()?, &read, None).text(args.json));
     }
     let empty = if like.is_some() { like } else { empty(&args)? };
     let (mut filter, read) = match empty {
@@ -146,19 +145,16 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome, Failure> {
     };
     let refuted = never.map(|never| never.refute(&mut filter, &inputs, read.keys)).transpose()?;
     target.write(&filter)?;
-    target.report(&report(&args, &filter, &read, refuted.as_ref()).text(args.json))?;
-    Ok(Outcome::Done)
+    target.report(&report(&args, &filter, &read, refuted.as_ref()).text(args.json))
 }
 
-/// An empty filter like the one at `path`: of its size, rate, hash and secret, so that a patch makes
-/// one of the other. The inputs are read as it says.
+/// An empty filter like the one at `path`: of its size, rate, hash and secret, so that a patch
+/// makes one of the other. The inputs are read as it says.
 fn like_filter(path: &Path, inputs: &mut Inputs) -> Result<CuckooFilter, Failure> {
     let mut filter = FilterFile::open(path)?.load()?;
     if filter.has_grown() {
-        return Err(Failure::Usage(format!(
-            "{} has grown, so no other filter is like it; build one with --keys first",
-            path.display()
-        )));
+        let sentence = "has grown, so no other filter is like it; build one with --keys first";
+        return Err(Failure::about(path, sentence));
     }
     inputs.use_recipe_of(path, filter.application())?;
     filter.clear();
@@ -167,13 +163,10 @@ fn like_filter(path: &Path, inputs: &mut Inputs) -> Result<CuckooFilter, Failure
 
 /// The empty filter, unless its size depends on the number of keys.
 fn empty(args: &Args) -> Result<Option<CuckooFilter>, Failure> {
-    let Args { shape, fpr, grow, .. } = args;
-    match shape.keys {
-        Some(keys) if *grow => shape.build_growable(keys, *fpr).map(Some),
-        Some(keys) => shape.build(keys, *fpr).map(Some),
-        None if *grow => shape.build_unbounded(*fpr).map(Some),
-        None => Ok(None),
+    if args.grow {
+        return args.shape.build_growable(args.fpr).map(Some);
     }
+    args.shape.keys.map(|keys| args.shape.build(keys, args.fpr)).transpose()
 }
 
 type Built = Result<(CuckooFilter, ListRead), Failure>;

@@ -20,20 +20,17 @@ mod state_file;
 mod time_text;
 mod window;
 
-use std::sync::{Arc, Mutex};
-
-use koel::FullError;
+use koel::{CuckooFilter, FullError};
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::room::Room;
 use crate::filter::sizing::{self, ShapeArgs};
 use crate::input::InputArgs;
+use crate::lists::keys::Group;
 use crate::output::{self, Lines};
-use crate::progress::Stdout;
 use crate::quantity;
-use crate::report::Report;
-use signals::{Totals, lock, totals_line};
-use window::{Others, WindowArgs};
+use signals::{Run, Taken, Totals, lock};
+use window::WindowArgs;
 
 /// The default of `--fpr`.
 const FPR: f64 = 1e-6;
@@ -91,93 +88,73 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    if let Some(window) = args.window.window() {
-        let Args { input, fpr, shape, json, .. } = args;
-        let others = Others { input, shape, fpr: *fpr, json: *json };
-        return window::run(&args.window, &others, window);
-    }
     let mut inputs = args.input.open_first()?;
+    if let Some(window) = args.window.window {
+        return window::run(args, inputs, window);
+    }
     if args.shape.has_secret() {
         inputs.refuse_secrets()?;
     }
-    let mut out = Lines::for_inputs(&inputs)?;
-    let mut filter = match args.shape.keys {
+    let out = Lines::for_inputs(&inputs)?;
+    let filter = match args.shape.keys {
         Some(keys) => args.shape.build(keys, args.fpr)?,
         None => args.shape.build_for(&mut inputs, args.fpr)?,
     };
-    let totals = Arc::new(Mutex::new(Plain::default()));
-    signals::handle(&totals, args.json, |_| {})?;
-    let mut room = Room::in_filter(&filter);
-    let whole = inputs.each_line("deduplicating", Stdout::Busy, |group, share| {
-        let mut totals = lock(&totals);
-        let lines = &group.lines;
-        if let Some(header) = group.header {
-            out.line(header, inputs.terminator())?;
-        }
-        room.make(&mut filter, lines.len() as u64, share);
-        let mut new = vec![false; lines.len()];
-        let before = filter.false_positive_rate();
-        let added = filter.insert_unique_many(group.keys(), &mut new);
-        for (line, _) in lines.iter().zip(&new).filter(|(_, new)| **new) {
-            out.line(line, inputs.terminator())?;
-        }
-        totals.is_written = if totals.is_ending { out.flush()? } else { out.end_group()? };
-        let done = new.iter().rposition(|&new| new).map_or(0, |last| last + 1);
-        added.map_err(|full| too_small(full, totals.read + done as u64, filter.len()))?;
-        let printed = new.iter().filter(|&&new| new).count();
-        totals.read += lines.len() as u64;
-        totals.printed += printed as u64;
-        totals.wrong += sizing::wrongly_dropped(printed, [before, filter.false_positive_rate()]);
-        totals.warning = sizing::rate_warning(&filter);
-        Ok(false)
-    });
-    out.finish()?;
-    whole?.warn();
-    output::print_to_stderr(&lock(&totals).report(args.json))?;
+    let room = Room::in_filter(&filter);
+    let run = Run::of(Plain { filter, room, read: 0, printed: 0, wrong: 0.0, warning: None });
+    signals::handle(&run, args.json, |_| {})?;
+    signals::print_new(&inputs, out, &run, true)??.warn();
+    output::print_to_stderr(&lock(&run).seen.report(args.json))?;
     Ok(Outcome::Done)
 }
 
-/// What was read and printed.
-#[derive(Default)]
+/// A filter that keeps every line, and what was read and printed.
 struct Plain {
+    filter: CuckooFilter,
+    room: Room,
     read: u64,
     printed: u64,
     wrong: f64,
     warning: Option<String>,
-    /// Whether all that was printed so far has been written.
-    is_written: bool,
-    /// Whether a signal is about to end the process.
-    is_ending: bool,
+}
+
+impl Plain {
+    fn too_small(&self, full: FullError, new: &[bool]) -> Failure {
+        let done = new.iter().rposition(|&new| new).map_or(0, |last| last + 1);
+        let read = quantity::counted(self.read + done as u64, "line");
+        let advice = match full {
+            FullError::NoMemory => "free some memory",
+            _ => "use a larger --keys, or leave it out to let the filter grow",
+        };
+        let remedy = format!("the first {read} were processed; {advice}");
+        Failure::Full { full, keys: self.filter.len(), remedy }
+    }
 }
 
 impl Totals for Plain {
-    fn report(&mut self, as_json: bool) -> String {
-        let Self { read, printed, wrong, .. } = *self;
-        if as_json {
-            let mut report = Report::default();
-            report
-                .json("read", read)
-                .json("printed", printed)
-                .json("dropped", read - printed)
-                .json("expected_wrongly_dropped", wrong)
-                .warning(self.warning.clone());
-            return report.text(true);
+    fn take(&mut self, group: &Group<'_>, share: Option<f64>) -> Taken {
+        self.room.make(&mut self.filter, group.lines.len() as u64, share);
+        let mut new = vec![false; group.lines.len()];
+        let before = self.filter.false_positive_rate();
+        if let Err(full) = self.filter.insert_unique_many(group.keys(), &mut new) {
+            let failure = self.too_small(full, &new);
+            return (new, Err(failure));
         }
-        let warning = self.warning.as_ref().map(|it| format!("koel: warning: {it}\n"));
-        totals_line(read, printed, wrong) + &warning.unwrap_or_default()
+        let printed = new.iter().filter(|&&new| new).count();
+        self.read += new.len() as u64;
+        self.printed += printed as u64;
+        self.wrong += sizing::wrongly_dropped(printed, [before, self.filter.false_positive_rate()]);
+        self.warning = sizing::rate_warning(&self.filter);
+        (new, Ok(()))
     }
 
-    fn is_written(&mut self) -> bool {
-        self.is_ending = true;
-        self.is_written || self.read == 0
+    fn report(&mut self, as_json: bool) -> String {
+        let Self { read, printed, wrong, ref warning, .. } = *self;
+        let mut report = signals::totals(read, printed, wrong);
+        if as_json {
+            return report.warning(warning.clone()).text(true);
+        }
+        let warning = warning.as_ref().map(|it| format!("koel: warning: {it}\n"));
+        signals::totals_line(read, printed, wrong) + &warning.unwrap_or_default()
     }
-}
-
-fn too_small(full: FullError, read: u64, printed: u64) -> Failure {
-    let advice = match full {
-        FullError::NoMemory => "free some memory",
-        _ => "use a larger --keys, or leave it out to let the filter grow",
-    };
-    let remedy = format!("the first {} were processed; {advice}", quantity::counted(read, "line"));
-    Failure::Full { full, keys: printed, remedy }
 }

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         .add("patch_bytes", size, "patch", size.map_or(String::new(), |it| bytes(it as u64)));
     let report = report.text(args.json);
     match &args.patch {
-        Some(path) => output::report_on(path, &report).map(|()| Outcome::Done),
+        Some(path) => output::report_on(path, &report),
         // Like diff: exit code 1 if there is a difference.
         None => output::print(&report).map(|()| Outcome::some_if(added == 0 && removed == 0)),
     }

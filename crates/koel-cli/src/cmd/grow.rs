@@ -51,8 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     change(args, &mut editing.filter)?;
     let report = report(&editing.filter, before);
     editing.save()?;
-    output::report_change(&args.filter, true, &report.text(args.json))?;
-    Ok(Outcome::Done)
+    output::report_change(&args.filter, true, &report.text(args.json))
 }
 
 fn change(args: &Args, filter: &mut CuckooFilter) -> Result<(), Failure> {

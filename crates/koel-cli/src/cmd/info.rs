@@ -49,74 +49,65 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 fn report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Report {
-    let (size, load) = (filter.size_in_bytes(), filter.load_factor());
-    let (slots, in_use) = (filter.slots(), filter.slots_in_use());
-    let (counters, limit) = (filter.distinct_counters(), counter_limit(filter));
-    let (stashed, corrections) = (filter.stashed_keys(), filter.corrections());
-    let of_limit = limit.map_or(String::new(), |limit| format!(" of {}", grouped(limit)));
-    let buckets = counted(filter.buckets(), "bucket");
-    let segments = counted(filter.segments(), "segment");
-    let of_urls = url_rate(filter).map_or(String::new(), |rate| {
-        format!("{} for a host of three names", quantity::rate(rate))
-    });
-    let trusts = filter.trusts_hashes();
-    let hash = format!("{}{}", filter.hasher(), if trusts { ", ready hashes trusted" } else { "" });
     let mut report = Report::default();
     report
         .json("keys", filter.len())
         .json("distinct_estimate", filter.distinct_estimate())
         .json("capacity", filter.capacity())
-        .json("load_factor", load)
+        .json("load_factor", filter.load_factor())
         .json("bits_per_key", filter.bits_per_key())
-        .json("size_in_bytes", size)
+        .json("size_in_bytes", filter.size_in_bytes())
         .json("fpr_requested", filter.requested_false_positive_rate())
         .json("fpr_expected", filter.false_positive_rate())
         .json("url_fpr_of_3_labels", url_rate(filter))
         .json("layout", filter.layout().to_string())
         .json("hash", filter.hasher().to_string())
-        .json("trusts_hashes", trusts)
+        .json("trusts_hashes", filter.trusts_hashes())
         .json("line_options", Recipe::from_bytes(filter.application()).map(json_of))
-        .json("slots", slots)
-        .json("slots_in_use", in_use)
+        .json("slots", filter.slots())
+        .json("slots_in_use", filter.slots_in_use())
         .json("buckets", filter.buckets())
         .json("segments", filter.segments())
-        .json("counters", counters)
-        .json("counter_limit", limit)
-        .json("stashed_keys", stashed)
-        .json("corrections", corrections)
+        .json("counters", filter.distinct_counters())
+        .json("counter_limit", counter_limit(filter))
+        .json("stashed_keys", filter.stashed_keys())
+        .json("corrections", filter.corrections())
         .json("growable", filter.is_growable())
         .json("has_grown", filter.has_grown())
         .json("intact", occupancy.is_some())
         .json("occupancy", occupancy.map(Vec::from));
+    report.row("file", args.filter.display().to_string());
+    add_rows(&mut report, filter);
+    report.row("integrity", if occupancy.is_some() { "ok" } else { "DAMAGED" });
     report
-        .row("file", args.filter.display().to_string())
+}
+
+fn add_rows(report: &mut Report, filter: &FilterView<'_>) {
+    let (slots, in_use) = (grouped(filter.slots()), grouped(filter.slots_in_use()));
+    let load = filter.load_factor();
+    let of_urls = url_rate(filter).map_or(String::new(), |rate| {
+        format!("{} for a host of three names", quantity::rate(rate))
+    });
+    let buckets = counted(filter.buckets(), "bucket");
+    let segments = counted(filter.segments(), "segment");
+    let trust = if filter.trusts_hashes() { ", ready hashes trusted" } else { "" };
+    let limit = counter_limit(filter).map_or(String::new(), |it| format!(" of {}", grouped(it)));
+    let counters = format!("{}{limit} in use", grouped(filter.distinct_counters()));
+    let stashed = counted(filter.stashed_keys(), "key");
+    let corrections = counted(filter.corrections(), "correction");
+    report
         .row("keys", sizing::keys_and_capacity(filter))
-        .row(
-            "load factor",
-            format!("{load:.4} ({} of {} slots in use)", grouped(in_use), grouped(slots)),
-        )
-        .row("size", bytes(size as u64))
+        .row("load factor", format!("{load:.4} ({in_use} of {slots} slots in use)"))
+        .row("size", bytes(filter.size_in_bytes() as u64))
         .row("bits per key", sizing::bits_per_key(filter))
         .row(RATE, sizing::rates(filter))
         .row("  of URLs", of_urls)
         .row("layout", format!("{}, {buckets} in {segments}", filter.layout()))
         .row("growable", growth(filter))
-        .row("hash", hash)
+        .row("hash", format!("{}{trust}", filter.hasher()))
         .row("line options", line_options(filter))
-        .row(
-            "counters",
-            format!("{}{of_limit} in use (for keys with more than two copies)", grouped(counters)),
-        )
-        .row(
-            "beside the table",
-            format!(
-                "{}, {} (koel refute)",
-                counted(stashed, "key"),
-                counted(corrections, "correction")
-            ),
-        )
-        .row("integrity", if occupancy.is_some() { "ok" } else { "DAMAGED" });
-    report
+        .row("counters", format!("{counters} (for keys with more than two copies)"))
+        .row("beside the table", format!("{stashed}, {corrections} (koel refute)"));
 }
 
 /// How keys are made of lines.

@@ -71,8 +71,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         .json("fpr_expected", union.false_positive_rate())
         .row(RATE, sizing::rates(&union))
         .warning(sizing::rate_warning(&union));
-    target.report(&report.text(args.json))?;
-    Ok(Outcome::Done)
+    target.report(&report.text(args.json))
 }
 
 fn merge_failure(first: &Path, path: &Path, error: MergeError) -> Failure {

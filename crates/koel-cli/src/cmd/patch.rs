@@ -63,6 +63,5 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         .json("corrections", patched.corrections())
         .add("size_in_bytes", size, "size", bytes(size as u64))
         .add("patch_bytes", patch.len(), "patch", bytes(patch.len() as u64));
-    target.report(&report.text(args.json))?;
-    Ok(Outcome::Done)
+    target.report(&report.text(args.json))
 }

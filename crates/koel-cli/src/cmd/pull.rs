@@ -62,6 +62,5 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     drop(image);
     target.write(&filter)?;
     let report = args.remote.report(&server, filter.len(), filter.size_in_bytes());
-    target.report(&report)?;
-    Ok(Outcome::Done)
+    target.report(&report)
 }

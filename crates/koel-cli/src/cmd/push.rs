@@ -62,6 +62,5 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     drop(progress);
     warnings.print();
     let report = args.remote.report(&server, filter.len(), filter.size_in_bytes());
-    output::print_after(&format!("{} was pushed", server.key()), &report)?;
-    Ok(Outcome::Done)
+    output::print_after(&format!("{} was pushed", server.key()), &report)
 }

@@ -74,6 +74,5 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         .add("corrections", corrections, "in the filter", counted(corrections, "correction"))
         .add("size_in_bytes", size, "size", bytes(size as u64))
         .add("skipped", skipped.json(), "skipped", skipped.sentence());
-    output::report_change(&args.filter, made > 0, &report.text(args.json))?;
-    Ok(Outcome::Done)
+    output::report_change(&args.filter, made > 0, &report.text(args.json))
 }

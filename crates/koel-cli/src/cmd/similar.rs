@@ -10,7 +10,6 @@ use std::path::PathBuf;
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::compare::{self, numbers, whole};
-use crate::output;
 use crate::quantity::grouped;
 use crate::report::Report;
 
@@ -49,6 +48,5 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let jaccard = found.jaccard();
     report.add("jaccard", numbers(jaccard), "Jaccard similarity", format!("{jaccard:.5}"));
-    output::print(&report.text(args.json))?;
-    Ok(Outcome::Done)
+    report.print(args.json)
 }

@@ -213,6 +213,17 @@ impl Editing {
     }
 }
 
+/// Refuses to replace a file that is neither empty nor begins with `magic`.
+pub(crate) fn refuse_others(path: &Path, magic: &[u8; 8], advice: &str) -> Result<(), Failure> {
+    let mut first = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut first));
+    read.map_err(|error| Failure::read(path, error))?;
+    if first.is_empty() || first == magic {
+        return Ok(());
+    }
+    Err(Failure::about(path, format!("exists and is not {advice}")))
+}
+
 /// Refuses a file that this process may not write. The folder alone decides whether a file can be
 /// replaced, but its user has marked this file as one to keep.
 pub(crate) fn refuse_read_only(

@@ -1,7 +1,7 @@
 //! Patches as files: made of two filters, read, written, and what is wrong with one in a sentence.
 #![forbid(unsafe_code)]
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
@@ -9,7 +9,8 @@ use koel::{FilterView, PatchError};
 
 use crate::closed;
 use crate::failure::Failure;
-use crate::filter::file::FilterFile;
+use crate::filter::file::{self, FilterFile};
+use crate::input;
 use crate::output;
 
 /// The first bytes of every patch.
@@ -18,18 +19,16 @@ const MAGIC: &[u8; 8] = b"koelptch";
 /// Reads a patch from a file, or from standard input for `-`.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut patch = Vec::new();
-    let read = if path == Path::new("-") {
-        closed::stdin()?.lock().read_to_end(&mut patch)
-    } else {
-        File::open(path).and_then(|mut file| file.read_to_end(&mut patch))
-    };
+    let read = input::open_stream(path)?.0.read_to_end(&mut patch);
     read.map(|_| patch).map_err(|error| Failure::read(path, error))
 }
 
 /// Writes the patch that makes `new` of `old` to a file, or to standard output for `-`. Returns
 /// the patch.
 pub(crate) fn write(path: &Path, old: &Path, new: &Path) -> Result<Vec<u8>, Failure> {
-    refuse_others(path)?;
+    if fs::metadata(path).is_ok_and(|it| it.is_file()) && !output::is_stdout(path) {
+        file::refuse_others(path, MAGIC, "a patch; choose another name, or remove it")?;
+    }
     let [old_file, new_file] = [FilterFile::open(old)?, FilterFile::open(new)?];
     let (view, new_view) = (old_file.view()?, new_file.verified_view()?);
     let patch = view.patch_to(&new_view).map_err(|error| match error {
@@ -51,23 +50,6 @@ pub(crate) fn write(path: &Path, old: &Path, new: &Path) -> Result<Vec<u8>, Fail
         output::write_file(path, |sink| sink.write_all(&patch))
     };
     written.map(|()| patch).map_err(|error| Failure::write(path, error))
-}
-
-/// Refuses to replace a file that is neither empty nor a patch, such as one of the filters.
-fn refuse_others(path: &Path) -> Result<(), Failure> {
-    if !fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) || output::is_stdout(path) {
-        return Ok(());
-    }
-    let mut first = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut first));
-    read.map_err(|error| Failure::read(path, error))?;
-    if first.is_empty() || first == MAGIC {
-        return Ok(());
-    }
-    Err(Failure::Usage(format!(
-        "{} exists and is not a patch; choose another name, or remove it",
-        path.display()
-    )))
 }
 
 /// The failure of a patch at `path` for a filter.

@@ -77,14 +77,13 @@ impl ShapeArgs {
         size_failure(fpr, error, plan)
     }
 
-    /// The same, growable.
-    pub(crate) fn build_growable(&self, keys: u64, fpr: f64) -> Result<CuckooFilter, Failure> {
-        self.builder(keys, fpr).growable().build().map_err(|error| build_failure(&error))
-    }
-
-    /// An empty growable filter for an unknown number of keys.
-    pub(crate) fn build_unbounded(&self, fpr: f64) -> Result<CuckooFilter, Failure> {
-        unbounded(self.builder(GROW_TO, fpr)).build().map_err(|error| build_failure(&error))
+    /// An empty growable filter for `--keys`, or for an unknown number of keys.
+    pub(crate) fn build_growable(&self, fpr: f64) -> Result<CuckooFilter, Failure> {
+        let builder = match self.keys {
+            Some(keys) => self.builder(keys, fpr).growable(),
+            None => unbounded(self.builder(GROW_TO, fpr)),
+        };
+        builder.build().map_err(|error| build_failure(&error))
     }
 
     /// An empty growable filter that is not saved, so that speed matters more than a sixth of the

@@ -21,7 +21,7 @@ use crate::progress::{Progress, Stdout};
 const MEMORY: usize = 16 << 20;
 /// Bytes per write and per read: a whole number of hashes.
 const BUFFER: usize = 256 << 10;
-const HASH_BYTES: u64 = 8;
+pub(crate) const HASH_BYTES: u64 = 8;
 
 /// Hashes in the order in which they came.
 #[derive(Debug)]
@@ -51,18 +51,22 @@ impl Spool {
         // Writes what is buffered first.
         self.hashes.rewind().map_err(|error| failure(&error))?;
         let mut hashes = progress.meter(self.hashes.get_mut());
-        let mut bytes = Vec::with_capacity(BUFFER);
         loop {
-            bytes.clear();
-            let read = Read::by_ref(&mut hashes).take(BUFFER as u64).read_to_end(&mut bytes);
-            if read.map_err(|error| failure(&error))? == 0 {
+            let group = read_hashes(&mut hashes).map_err(|error| failure(&error))?;
+            if group.is_empty() {
                 return Ok(());
             }
-            let words = bytes.as_chunks().0.iter();
-            let group: Vec<_> = words.map(|&word| KeyHash::new(u64::from_le_bytes(word))).collect();
             take(&group)?;
         }
     }
+}
+
+/// The next hashes of a file; none at its end.
+pub(crate) fn read_hashes(file: &mut impl Read) -> io::Result<Vec<KeyHash>> {
+    let mut bytes = Vec::with_capacity(BUFFER);
+    file.by_ref().take(BUFFER as u64).read_to_end(&mut bytes)?;
+    let words = bytes.as_chunks().0.iter();
+    Ok(words.map(|&word| KeyHash::new(u64::from_le_bytes(word))).collect())
 }
 
 /// The hash of each key.

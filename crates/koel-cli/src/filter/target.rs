@@ -11,14 +11,14 @@
 #![forbid(unsafe_code)]
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
+use std::io::{self, IsTerminal, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use koel::{CuckooFilter, KeyHasher};
 use koel_store::content::replace::{self, Readers};
 
 use crate::closed;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::filter::file::{self, FilterFile};
 use crate::identity;
 use crate::output;
@@ -78,17 +78,8 @@ impl OutArgs {
         }
         let remedy = "make it writable with `chmod u+w`, or use --force";
         file::refuse_read_only(&self.out, metadata, remedy)?;
-        let mut first = Vec::with_capacity(MAGIC.len());
-        let read = File::open(&self.out)
-            .and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut first));
-        read.map_err(|error| Failure::read(&self.out, error))?;
-        if first.is_empty() || first == MAGIC {
-            return Ok(());
-        }
-        Err(Failure::Usage(format!(
-            "{} exists and is not a filter; choose another name, or replace it with --force",
-            self.out.display()
-        )))
+        let advice = "a filter; choose another name, or replace it with --force";
+        file::refuse_others(&self.out, MAGIC, advice)
     }
 
     /// Checks what is neither a regular file nor missing.
@@ -147,7 +138,7 @@ impl Target<'_> {
     }
 
     /// Prints the report on the written filter.
-    pub(crate) fn report(&self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn report(&self, text: &str) -> Result<Outcome, Failure> {
         output::report_on(self.path, text)
     }
 }

@@ -236,46 +236,48 @@ impl Records {
     /// Appends field `number` of a record, counted from 1, without its quotes. Returns false if
     /// there is no such field.
     pub(crate) fn field(&mut self, record: &[u8], number: usize, field: &mut Vec<u8>) -> bool {
-        self.0.reset();
-        let (mut read, mut passed, mut piece) = (0, 1, [0; 1024]);
-        loop {
-            // Without more input, the reader ends the record.
-            let (result, got, written) = self.0.read_field(&record[read..], &mut piece);
-            read += got;
-            if passed == number {
-                field.extend_from_slice(&piece[..written]);
+        let found = self.each_piece(record, |at, piece, is_last| {
+            if at == number {
+                field.extend_from_slice(piece);
             }
-            match result {
-                ReadFieldResult::Field { .. } if passed == number => return true,
-                ReadFieldResult::Field { record_end: false } => passed += 1,
-                ReadFieldResult::Field { record_end: true } | ReadFieldResult::End => return false,
-                ReadFieldResult::InputEmpty | ReadFieldResult::OutputFull => {}
-            }
-        }
+            if at == number && is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        found.is_break()
     }
+
     /// Passes each field of a record to `take` until that breaks.
     fn each_field(
         &mut self,
         record: &[u8],
         mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        let mut field = Vec::new();
+        self.each_piece(record, |_, piece, is_last| {
+            field.extend_from_slice(piece);
+            if is_last { take(&std::mem::take(&mut field)) } else { ControlFlow::Continue(()) }
+        })
+    }
+
+    /// Passes the pieces of all fields to `take` until that breaks: the number of the field, and
+    /// whether it is the last piece of it.
+    fn each_piece(
+        &mut self,
+        record: &[u8],
+        mut take: impl FnMut(usize, &[u8], bool) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         self.0.reset();
-        let (mut read, mut field, mut piece) = (0, Vec::new(), [0; 1024]);
+        let (mut read, mut number, mut piece) = (0, 1, [0; 1024]);
         loop {
+            // Without more input, the reader ends the record.
             let (result, got, written) = self.0.read_field(&record[read..], &mut piece);
             read += got;
-            field.extend_from_slice(&piece[..written]);
-            match result {
-                ReadFieldResult::Field { record_end } => {
-                    take(&field)?;
-                    field.clear();
-                    if record_end {
-                        return ControlFlow::Continue(());
-                    }
-                }
-                ReadFieldResult::End => return ControlFlow::Continue(()),
-                ReadFieldResult::InputEmpty | ReadFieldResult::OutputFull => {}
+            let is_last = matches!(result, ReadFieldResult::Field { .. });
+            take(number, &piece[..written], is_last)?;
+            if matches!(result, ReadFieldResult::End | ReadFieldResult::Field { record_end: true })
+            {
+                return ControlFlow::Continue(());
             }
+            number += usize::from(is_last);
         }
     }
 }

@@ -16,82 +16,22 @@ use super::hosts_file::host;
 
 /// Options with which a rule still blocks all of a host. Requests from other sites only are all
 /// that matter for hosts of advertisers.
-const WHOLE: [&str; 11] = [
-    "3p",
-    "all",
-    "doc",
-    "document",
-    "empty",
-    "important",
-    "match-case",
-    "mp4",
-    "redirect",
-    "strict3p",
-    "third-party",
-];
+const WHOLE: &str = "\
+    3p all doc document empty important match-case mp4 redirect strict3p third-party";
 
 /// Options for the page itself. Beside them, other types of requests only add to the rule.
-const PAGES: [&str; 3] = ["all", "doc", "document"];
-const TYPES: [&str; 22] = [
-    "beacon",
-    "css",
-    "font",
-    "frame",
-    "image",
-    "media",
-    "object",
-    "object-subrequest",
-    "other",
-    "ping",
-    "popunder",
-    "popup",
-    "script",
-    "stylesheet",
-    "subdocument",
-    "webrtc",
-    "websocket",
-    "xhr",
-    "xmlhttprequest",
-    "inline-font",
-    "inline-script",
-    "background",
-];
+const PAGES: &str = "all doc document";
+const TYPES: &str = "\
+    beacon css font frame image media object object-subrequest other ping popunder popup script \
+    stylesheet subdocument webrtc websocket xhr xmlhttprequest inline-font inline-script \
+    background";
 
 /// Options that change what is shown or sent, and block nothing.
-const MODIFIERS: [&str; 32] = [
-    "content",
-    "cookie",
-    "cname",
-    "csp",
-    "dnsrewrite",
-    "ehide",
-    "elemhide",
-    "extension",
-    "generichide",
-    "genericblock",
-    "ghide",
-    "hls",
-    "inline-font",
-    "inline-script",
-    "jsinject",
-    "jsonprune",
-    "permissions",
-    "queryprune",
-    "redirect-rule",
-    "referrerpolicy",
-    "removeheader",
-    "removeparam",
-    "replace",
-    "rewrite",
-    "shide",
-    "specifichide",
-    "stealth",
-    "uritransform",
-    "urlblock",
-    "urlskip",
-    "urltransform",
-    "xmlprune",
-];
+const MODIFIERS: &str = "\
+    content cookie cname csp dnsrewrite ehide elemhide extension generichide genericblock ghide \
+    hls inline-font inline-script jsinject jsonprune permissions queryprune redirect-rule \
+    referrerpolicy removeheader removeparam replace rewrite shide specifichide stealth \
+    uritransform urlblock urlskip urltransform xmlprune";
 
 /// How many rules may be switched off: so many need some MB of memory.
 const MOST_DISABLED: usize = 100_000;
@@ -171,13 +111,14 @@ pub(crate) fn note_disabled(line: &[u8], disabled: &mut Disabled) -> Result<(), 
 
 /// Why options leave a rule that does not block all of a host.
 fn narrowed(options: &[String]) -> Option<Skip> {
-    let blocks_pages = options.iter().any(|option| PAGES.contains(&&**option));
+    let has = |words: &str, name: &str| words.split(' ').any(|word| word == name);
+    let blocks_pages = options.iter().any(|option| has(PAGES, option));
     let reason = |option: &String| {
         let name = option.split('=').next().unwrap_or_default();
-        let is_whole = WHOLE.contains(&name) || name.bytes().all(|byte| byte == b'_');
-        if is_whole || blocks_pages && TYPES.contains(&name) {
+        let is_whole = has(WHOLE, name) || name.bytes().all(|byte| byte == b'_');
+        if is_whole || blocks_pages && has(TYPES, name) {
             None
-        } else if MODIFIERS.contains(&name) {
+        } else if has(MODIFIERS, name) {
             Some(Skip::Modifier)
         } else {
             Some(Skip::Narrow)

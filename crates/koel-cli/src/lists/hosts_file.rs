@@ -11,21 +11,9 @@ use super::Skip;
 use crate::lists::hosts;
 
 /// Names that hosts files give to the machine itself and to its networks.
-const LOCAL: [&str; 13] = [
-    "localhost",
-    "localhost.localdomain",
-    "localhost4",
-    "localhost6",
-    "local",
-    "broadcasthost",
-    "ip6-localhost",
-    "ip6-loopback",
-    "ip6-localnet",
-    "ip6-mcastprefix",
-    "ip6-allnodes",
-    "ip6-allrouters",
-    "ip6-allhosts",
-];
+const LOCAL: &str = "\
+    localhost localhost.localdomain localhost4 localhost6 local broadcasthost ip6-localhost \
+    ip6-loopback ip6-localnet ip6-mcastprefix ip6-allnodes ip6-allrouters ip6-allhosts";
 
 /// Passes the hosts of a line of a hosts file to `take`, and what is no host to `skip`.
 pub(crate) fn hosts(line: &[u8], mut take: impl FnMut(&[u8]), mut skip: impl FnMut(Skip)) {
@@ -45,7 +33,7 @@ pub(crate) fn hosts(line: &[u8], mut take: impl FnMut(&[u8]), mut skip: impl FnM
             _ if is_range(name) => skip(Skip::Range),
             // `0.0.0.0 0.0.0.0` says that the file blocks.
             Some(_) if is_address(name) && *name != text => skip(Skip::Local),
-            Some(host) if LOCAL.contains(&host.as_str()) => skip(Skip::Local),
+            Some(host) if LOCAL.split(' ').any(|local| local == host) => skip(Skip::Local),
             Some(host) => take(host.as_bytes()),
             None => skip(Skip::NoHost),
         }

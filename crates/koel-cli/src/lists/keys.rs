@@ -315,4 +315,4 @@ impl Skipped {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -120,11 +120,9 @@ impl Recipe {
     /// The recipe of the filter at `path`.
     pub(crate) fn of_filter(path: &Path, bytes: Bytes) -> Result<Self, Failure> {
         Self::from_bytes(bytes).ok_or_else(|| {
-            Failure::Usage(format!(
-                "{} says how to make keys of lines in a way that this version of koel does not \
-                 know; use a later version",
-                path.display()
-            ))
+            let sentence = "says how to make keys of lines in a way that this version of koel does \
+                            not know; use a later version";
+            Failure::about(path, sentence)
         })
     }
 

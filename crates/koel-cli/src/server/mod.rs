@@ -86,6 +86,11 @@ impl Server {
         String::from_utf8_lossy(&self.key).into_owned()
     }
 
+    /// The key and the server, for people.
+    pub(crate) fn place(&self) -> String {
+        format!("{} in {}", self.key(), self.address)
+    }
+
     /// The host and the port.
     pub(crate) fn address(&self) -> &str {
         &self.address
@@ -103,9 +108,8 @@ impl Server {
             return Err(self.exists());
         }
         let part = self.new_name()?;
-        let pushed = self
-            .load(&part, filter, bytes, progress)
-            .and_then(|()| if replaces { self.replace_by(&part) } else { self.create_by(&part) });
+        let pushed =
+            self.load(&part, filter, bytes, progress).and_then(|()| self.rename(&part, replaces));
         if pushed.is_err() {
             self.remove(&part);
         }
@@ -142,19 +146,12 @@ impl Server {
     }
 
     /// Renames a complete filter. It does not expire any more.
-    fn create_by(&mut self, part: &[u8]) -> Result<(), Failure> {
+    fn rename(&mut self, part: &[u8], replaces: bool) -> Result<(), Failure> {
         let mut pipe = pipe();
         pipe.atomic().cmd("PERSIST").arg(part).ignore();
-        pipe.cmd("RENAMENX").arg(part).arg(&self.key);
-        let (is_new,): (bool,) = self.ask(|server| pipe.query(&mut server.connection))?;
-        if is_new { Ok(()) } else { Err(self.exists()) }
-    }
-
-    fn replace_by(&mut self, part: &[u8]) -> Result<(), Failure> {
-        let mut pipe = pipe();
-        pipe.atomic().cmd("PERSIST").arg(part).ignore();
-        pipe.cmd("RENAME").arg(part).arg(&self.key).ignore();
-        self.ask(|server| pipe.query(&mut server.connection))
+        pipe.cmd(if replaces { "RENAME" } else { "RENAMENX" }).arg(part).arg(&self.key);
+        let (is_done,): (bool,) = self.ask(|server| pipe.query(&mut server.connection))?;
+        if is_done { Ok(()) } else { Err(self.exists()) }
     }
 
     /// The bytes of the filter of the key; with `snapshot`, of a copy that the server makes first.
@@ -194,7 +191,10 @@ impl Server {
         let (mut iterator, header) = self.dump_chunk(name, 0)?;
         let len = self.body_len(&header)?;
         if len > most {
-            return Err(self.too_large(len, most));
+            let (place, len, most) = (self.place(), quantity::bytes(len), quantity::bytes(most));
+            return Err(Failure::Usage(format!(
+                "{place} has {len}, and koel takes {most}; raise --max-size if you trust the server"
+            )));
         }
         let (mut bytes, progress) = (Vec::new(), start(len));
         loop {
@@ -227,7 +227,6 @@ impl Server {
     fn body_len(&self, header: &[u8]) -> Result<u64, Failure> {
         let len = header.strip_prefix(MAGIC).and_then(|fields| fields.first_chunk());
         let Some(len) = len.filter(|_| header.len() == HEADER) else {
-            let (key, address) = (self.key(), &self.address);
             let what = if header.len() == FOREIGN_HEADER {
                 "has RedisBloom's layout, which a filter file cannot have; build a filter from its \
                  items"
@@ -236,7 +235,7 @@ impl Server {
             } else {
                 "comes in a form that this koel does not know; use a newer koel"
             };
-            return Err(Failure::Usage(format!("{key} in {address} {what}")));
+            return Err(Failure::Usage(format!("{} {what}", self.place())));
         };
         Ok(u64::from_le_bytes(*len))
     }
@@ -246,15 +245,6 @@ impl Server {
         let key = self.key();
         Failure::Usage(format!(
             "{key} was changed while it was read; pull it again with --snapshot"
-        ))
-    }
-
-    fn too_large(&self, len: u64, most: u64) -> Failure {
-        let (key, address) = (self.key(), &self.address);
-        let (len, most) = (quantity::bytes(len), quantity::bytes(most));
-        Failure::Usage(format!(
-            "{key} in {address} has {len}, and koel takes {most}; raise --max-size if you trust \
-             the server"
         ))
     }
 
@@ -274,10 +264,8 @@ impl Server {
     }
 
     fn not_a_filter(&self, kind: &str) -> Failure {
-        let (key, address) = (self.key(), &self.address);
-        Failure::Usage(format!(
-            "{key} in {address} is not a filter, its type is {kind}; choose another key"
-        ))
+        let place = self.place();
+        Failure::Usage(format!("{place} is not a filter, its type is {kind}; choose another key"))
     }
 
     /// A name that nothing has, for which the same node of a cluster is responsible.

@@ -46,73 +46,64 @@ pub(crate) struct RemoteArgs {
     json: bool,
 }
 
-/// A key in a server.
-#[derive(Debug)]
-struct Remote {
-    info: ConnectionInfo,
-    key: Vec<u8>,
-}
-
 impl RemoteArgs {
     /// Connects to the server that has the key.
     pub(crate) fn connect(&self) -> Result<Server, Failure> {
-        let mut remote = Remote::parse(&self.url).map_err(Failure::Usage)?;
-        if remote.info.redis_settings().password().is_none()
+        let (mut info, key) = parse(&self.url).map_err(Failure::Usage)?;
+        if info.redis_settings().password().is_none()
             && let Some(password) = PASSWORDS.iter().find_map(|name| env::var(name).ok())
         {
-            let settings = remote.info.redis_settings().clone().set_password(password);
-            remote.info = remote.info.set_redis_settings(settings);
+            let settings = info.redis_settings().clone().set_password(password);
+            info = info.set_redis_settings(settings);
         }
-        warn_of_password(&remote.info);
-        Server::connect(remote.info, remote.key, &self.prefix, self.follow)
+        warn_of_password(&info);
+        Server::connect(info, key, &self.prefix, self.follow)
     }
 
     /// The report on a filter that was sent or received.
     pub(crate) fn report(&self, server: &Server, keys: u64, size: usize) -> String {
-        let (key, address) = (server.key(), server.address());
-        let place = format!("{} in {address}", output::escape_controls(&key));
+        let place = output::escape_controls(&server.place());
         let mut report = Report::default();
         report
-            .json("server", address)
-            .add("key", key, "key", place)
+            .json("server", server.address())
+            .add("key", server.key(), "key", place)
             .add("keys", keys, "keys", grouped(keys))
             .add("size_in_bytes", size, "size", bytes(size as u64));
         report.text(self.json)
     }
 }
 
-impl Remote {
-    /// The error does not repeat the URL, in which there may be a password.
-    fn parse(text: &str) -> Result<Self, String> {
-        let mut url = Url::parse(text).map_err(|_| FORM)?;
-        match url.scheme() {
-            "redis" | "valkey" if url.has_host() => {}
-            "rediss" | "valkeys" => {
-                return Err("a URL with TLS is not supported; make a tunnel, such as \
-                            `ssh -L 6379:localhost:6379 HOST`, and use redis://localhost/KEY"
-                    .to_owned());
-            }
-            _ => return Err(FORM.to_owned()),
+/// The connection and the key of a URL. The error does not repeat the URL, in which there may be a
+/// password.
+fn parse(text: &str) -> Result<(ConnectionInfo, Vec<u8>), String> {
+    let mut url = Url::parse(text).map_err(|_| FORM)?;
+    match url.scheme() {
+        "redis" | "valkey" if url.has_host() => {}
+        "rediss" | "valkeys" => {
+            return Err("a URL with TLS is not supported; make a tunnel, such as \
+                        `ssh -L 6379:localhost:6379 HOST`, and use redis://localhost/KEY"
+                .to_owned());
         }
-        let key: Vec<u8> = percent_decode_str(url.path().trim_start_matches('/')).collect();
-        if key.is_empty() {
-            return Err(format!("the URL has no key; {FORM}"));
-        }
-        let mut database = 0;
-        for (name, value) in url.query_pairs() {
-            match value.parse::<u32>() {
-                Ok(number) if name == "db" => database = number,
-                _ => return Err("after KEY, the URL may have ?db=N with a number N".to_owned()),
-            }
-        }
-        if url.fragment().is_some() {
-            return Err("the URL has a #; in a key it is written %23".to_owned());
-        }
-        url.set_query(None);
-        url.set_path(&database.to_string());
-        let info = url.into_connection_info().map_err(|error| format!("{error}; {FORM}"))?;
-        Ok(Self { info, key })
+        _ => return Err(FORM.to_owned()),
     }
+    let key: Vec<u8> = percent_decode_str(url.path().trim_start_matches('/')).collect();
+    if key.is_empty() {
+        return Err(format!("the URL has no key; {FORM}"));
+    }
+    let mut database = 0;
+    for (name, value) in url.query_pairs() {
+        match value.parse::<u32>() {
+            Ok(number) if name == "db" => database = number,
+            _ => return Err("after KEY, the URL may have ?db=N with a number N".to_owned()),
+        }
+    }
+    if url.fragment().is_some() {
+        return Err("the URL has a #; in a key it is written %23".to_owned());
+    }
+    url.set_query(None);
+    url.set_path(&database.to_string());
+    let info = url.into_connection_info().map_err(|error| format!("{error}; {FORM}"))?;
+    Ok((info, key))
 }
 
 /// Says that others can read a password on its way to another machine.
@@ -135,7 +126,7 @@ mod tests {
     use super::*;
 
     fn parts(text: &str) -> (String, String, i64, Option<String>, Option<String>) {
-        let Remote { info, key } = Remote::parse(text).unwrap();
+        let (info, key) = parse(text).unwrap();
         let settings = info.redis_settings();
         let owned = |text: Option<&str>| text.map(str::to_owned);
         let key = String::from_utf8(key).unwrap();
@@ -179,7 +170,7 @@ mod tests {
             ("redis://:secret@host/seen#1", "%23"),
             ("redis://:secret@0.0.0.0/seen", "redis://HOST/KEY"),
         ] {
-            let error = Remote::parse(text).unwrap_err();
+            let error = parse(text).unwrap_err();
             assert!(error.contains(remedy) && !error.contains("secret"), "{text}: {error}");
         }
     }

@@ -14,7 +14,7 @@
 #![forbid(unsafe_code)]
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::ops::Range;
 
 use koel::{FileError, FullError, KeyHash, Part, Piece, PieceError, PiecePlan};
@@ -23,7 +23,7 @@ use super::{Args, ListRead};
 use crate::failure::{self, Failure};
 use crate::filter::file::FilterFile;
 use crate::filter::key_count::KeyCount;
-use crate::filter::spool::hash_each;
+use crate::filter::spool::{HASH_BYTES, hash_each, read_hashes};
 use crate::filter::target::Target;
 use crate::input::Inputs;
 use crate::output;
@@ -31,9 +31,6 @@ use crate::quantity::bytes;
 
 /// Files that hashes are divided among, by the top bits of their addresses.
 const FILES: u64 = 1 << 6;
-const HASH_BYTES: u64 = 8;
-/// Bytes of hashes that are read at once.
-const READ: usize = 256 << 10;
 
 /// The filter to build, and the memory that it may take.
 pub(super) struct Bounded<'a> {
@@ -192,20 +189,16 @@ impl Spill {
         most: u64,
     ) -> Result<Vec<Part>, Failure> {
         let (mut parts, mut size) = (Vec::new(), 0);
-        let mut buffer = Vec::with_capacity(READ);
         for file in Self::files_of(segments.clone(), plan.segments()) {
             let mut file = self.files[file].get_ref();
             file.seek(SeekFrom::Start(0)).map_err(|error| disk(&error))?;
             loop {
-                buffer.clear();
-                let read = file.take(READ as u64).read_to_end(&mut buffer);
-                if read.map_err(|error| disk(&error))? == 0 {
+                let hashes = read_hashes(&mut file).map_err(|error| disk(&error))?;
+                if hashes.is_empty() {
                     break;
                 }
-                let words = buffer.as_chunks().0.iter();
-                let hashes = words.map(|&word| KeyHash::new(u64::from_le_bytes(word)));
                 let here = |hash: &KeyHash| segments.contains(&plan.segment_of(hash));
-                let hashes: Vec<KeyHash> = hashes.filter(here).collect();
+                let hashes: Vec<KeyHash> = hashes.into_iter().filter(here).collect();
                 let more = plan.split(&hashes).map_err(of_pieces)?;
                 size += more.iter().map(|part| part.as_ref().len() as u64).sum::<u64>();
                 if size > most {

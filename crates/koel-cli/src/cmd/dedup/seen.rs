@@ -6,22 +6,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use koel::{ExpiringFilter, FullError, InsertError};
 
 use super::line_time::Times;
-use super::signals::{Totals, totals_line};
+use super::signals::{self, Taken, Totals, totals_line};
 use super::time_text;
 use crate::failure::Failure;
 use crate::filter::sizing::wrongly_dropped;
 use crate::lists::keys::Group;
 use crate::output;
 use crate::quantity::{counted, grouped};
-use crate::report::Report;
 
 /// What was seen, and how much.
 pub(super) struct Seen {
     pub(super) filter: ExpiringFilter,
     pub(super) counts: Counts,
     refresh: bool,
-    /// Whether time is that of arrival.
-    is_live: bool,
+    /// Where the time of a line is; `None` if it is that of arrival.
+    times: Option<Times>,
     /// The latest time that was accepted.
     latest: u64,
     /// Milliseconds that one line alone may set the time forward.
@@ -59,20 +58,22 @@ fn now() -> u64 {
     millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
-/// Whether each line is printed, and why the last one could not be inserted.
-pub(super) type Taken = (Vec<bool>, Result<(), FullError>);
-
 impl Seen {
-    /// Nothing seen yet but what the filter holds. Time is that of arrival if `is_live`.
-    pub(super) fn new(filter: ExpiringFilter, refresh: bool, is_live: bool, max_jump: u64) -> Self {
+    /// Nothing seen yet but what the filter holds.
+    pub(super) fn new(
+        filter: ExpiringFilter,
+        refresh: bool,
+        times: Option<Times>,
+        max_jump: u64,
+    ) -> Self {
         let (latest, counts) = (filter.step_began(), Counts::default());
-        Self { filter, counts, refresh, is_live, latest, max_jump, ahead: None }
+        Self { filter, counts, refresh, times, latest, max_jump, ahead: None }
     }
 
     /// Sets the clock of a state that was saved at a later time than now.
     pub(super) fn follow_the_clock(&mut self) -> Result<(), Failure> {
         let (now, began) = (now(), self.filter.step_began());
-        if self.is_live && began > now.saturating_add(self.filter.window()) {
+        if self.times.is_none() && began > now.saturating_add(self.filter.window()) {
             self.filter.rebase(now);
             output::print_to_stderr(
                 "koel: the clock was set back since the state was saved; \
@@ -83,45 +84,43 @@ impl Seen {
     }
 
     /// Takes lines that have just come.
-    pub(super) fn take_now(&mut self, group: &Group<'_>) -> Taken {
+    fn take_now(&mut self, group: &Group<'_>, new: &mut [bool]) -> Result<(), FullError> {
         self.advance(now());
-        let (keys, mut new) = (group.keys(), vec![false; group.lines.len()]);
+        let keys = group.keys();
         let before = self.filter.false_positive_rate();
         let done = if self.refresh {
-            self.filter.insert_many(keys, &mut new)
+            self.filter.insert_many(keys, new)
         } else {
-            self.filter.insert_unique_many(keys, &mut new)
+            self.filter.insert_unique_many(keys, new)
         };
         let read = match done {
             Ok(()) => new.len(),
             Err(_) => new.iter().rposition(|&new| new).map_or(0, |last| last + 1),
         };
         self.note(read, new.iter().filter(|&&new| new).count(), before);
-        (new, done)
+        done
     }
 
     /// Takes lines with the time that is in them.
-    pub(super) fn take_at(&mut self, group: &Group<'_>, times: &Times) -> Taken {
-        let mut new = vec![false; group.lines.len()];
+    fn take_at(
+        &mut self,
+        group: &Group<'_>,
+        times: &Times,
+        new: &mut [bool],
+    ) -> Result<(), FullError> {
         for (number, (key, line)) in group.keys().iter().zip(&group.lines).enumerate() {
             let before = self.filter.false_positive_rate();
-            match self.take_line(key, times.of(line)) {
-                Ok(is_new) => new[number] = is_new,
-                Err(full) => return (new, Err(full)),
-            }
+            new[number] = self.take_line(key, times.of(line))?;
             self.note(1, usize::from(new[number]), before);
         }
-        (new, Ok(()))
+        Ok(())
     }
 
     /// Whether a line is printed. A line that comes after younger ones is seen as of its own time;
     /// one older than the window is printed and not kept.
     fn take_line(&mut self, key: &[u8], time: Option<u64>) -> Result<bool, FullError> {
         self.counts.without_time += u64::from(time.is_none());
-        let time = match time {
-            None => self.latest,
-            Some(time) => time,
-        };
+        let time = time.unwrap_or(self.latest);
         if self.is_too_far_ahead(time, key)? {
             self.counts.ahead += 1;
             return Ok(true);
@@ -175,7 +174,8 @@ impl Seen {
     }
 
     /// An error if no line had a time: at the end, or after many lines.
-    pub(super) fn refuse_without_times(&self, times: &Times, at_end: bool) -> Result<(), Failure> {
+    pub(super) fn refuse_without_times(&self, at_end: bool) -> Result<(), Failure> {
+        let Some(times) = &self.times else { return Ok(()) };
         let Counts { read, without_time, .. } = self.counts;
         if read == 0 || without_time < read || !at_end && read < MOST_WITHOUT_TIME {
             return Ok(());
@@ -198,7 +198,7 @@ impl Seen {
         self.counts.wrong += wrongly_dropped(printed, [before, self.filter.false_positive_rate()]);
     }
 
-    pub(super) fn too_small(&self, full: FullError) -> Failure {
+    fn too_small(&self, full: FullError) -> Failure {
         let read = counted(self.counts.read, "line");
         let advice = match full {
             FullError::NoMemory => "free some memory, or limit it with --keys",
@@ -226,12 +226,8 @@ impl Seen {
 
     fn json_report(&self) -> String {
         let Counts { read, printed, late, ahead, without_time, expired, wrong } = self.counts;
-        let mut report = Report::default();
+        let mut report = signals::totals(read, printed, wrong);
         report
-            .json("read", read)
-            .json("printed", printed)
-            .json("dropped", read - printed)
-            .json("expected_wrongly_dropped", wrong)
             .json("in_window", self.filter.len())
             .json("expired", expired)
             .json("evicted", self.filter.evicted())
@@ -276,8 +272,19 @@ impl Seen {
 }
 
 impl Totals for Seen {
+    fn take(&mut self, group: &Group<'_>, _: Option<f64>) -> Taken {
+        let (mut new, times) = (vec![false; group.lines.len()], self.times.take());
+        let done = match &times {
+            None => self.take_now(group, &mut new),
+            Some(times) => self.take_at(group, times, &mut new),
+        };
+        self.times = times;
+        let done = done.map_err(|full| self.too_small(full));
+        (new, done.and_then(|()| self.refuse_without_times(false)))
+    }
+
     fn report(&mut self, as_json: bool) -> String {
-        if self.is_live {
+        if self.times.is_none() {
             self.advance(now());
         }
         if as_json { self.json_report() } else { self.text_report() }

@@ -20,7 +20,7 @@ use koel::{ExpiringFilter, FileError, KeyHasher, MemoryError};
 use koel_store::content::replace::Readers;
 
 use super::seen::Seen;
-use super::signals::{lock, print};
+use super::signals::{Run, lock, print};
 use crate::failure::Failure;
 use crate::filter::file;
 use crate::output;
@@ -60,10 +60,9 @@ impl StateFile {
     }
 
     fn in_use(path: &Path) -> Failure {
-        Failure::Usage(format!(
-            "{} is in use by another koel; give each a state of its own, or stop the other one",
-            path.display()
-        ))
+        let sentence =
+            "is in use by another koel; give each a state of its own, or stop the other one";
+        Failure::about(path, sentence)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -87,33 +86,31 @@ impl StateFile {
     }
 
     /// Saves what was seen, unless nothing was since the last save.
-    pub(super) fn save(&self, seen: &Mutex<Seen>) -> Result<(), Failure> {
+    pub(super) fn save(&self, run: &Mutex<Run<Seen>>) -> Result<(), Failure> {
         let last = lock(&self.saved).read;
-        let seen = lock(seen);
-        let read = seen.counts.read;
-        if last == Some(read) {
+        let run = lock(run);
+        if last == Some(run.seen.counts.read) {
             return Ok(());
         }
-        let copy = Copied::of(&seen);
+        let copy = copy(&run.seen);
         // Lines go on while the file is written.
-        drop(seen);
-        self.write(copy, read)
+        drop(run);
+        self.write(copy)
     }
 
     /// Saves what a process has seen that is about to end. The caller holds the lock of it.
     pub(super) fn save_last(&self, seen: &Seen) {
-        if let Err(failure) = self.write(Copied::of(seen), seen.counts.read) {
+        if let Err(failure) = self.write(copy(seen)) {
             print(&format!("{failure}\n"));
         }
     }
 
     /// Writes a copy, unless one of later lines was written meanwhile.
-    fn write(&self, copy: Copied, read: u64) -> Result<(), Failure> {
+    fn write(&self, (bytes, readers, read): Copied) -> Result<(), Failure> {
         let mut saved = lock(&self.saved);
         if saved.read.is_some_and(|last| last >= read) {
             return Ok(());
         }
-        let Copied { bytes, readers } = copy;
         let bytes = bytes.map_err(|error| Failure::Usage(error.to_string()))?;
         let file = output::write(&self.path, readers, |sink| sink.write_all(&bytes))
             .map_err(|error| Failure::write(&self.path, error))?;
@@ -122,29 +119,24 @@ impl StateFile {
     }
 }
 
-/// The bytes of a filter, and who may read them.
-struct Copied {
-    bytes: Result<Vec<u8>, MemoryError>,
-    readers: Readers,
-}
+/// The bytes of a filter, who may read them, and the number of lines that were read.
+type Copied = (Result<Vec<u8>, MemoryError>, Readers, u64);
 
-impl Copied {
-    fn of(seen: &Seen) -> Self {
-        let is_keyed = matches!(seen.filter.hasher(), KeyHasher::Sip13 { .. });
-        let readers = if is_keyed { Readers::Owner } else { Readers::Usual };
-        Self { bytes: seen.filter.try_to_bytes(), readers }
-    }
+fn copy(seen: &Seen) -> Copied {
+    let is_keyed = matches!(seen.filter.hasher(), KeyHasher::Sip13 { .. });
+    let readers = if is_keyed { Readers::Owner } else { Readers::Usual };
+    (seen.filter.try_to_bytes(), readers, seen.counts.read)
 }
 
 /// Saves at regular intervals until the process ends. The first failure is reported; the next save
 /// may succeed.
-pub(super) fn save_regularly(state: &Arc<StateFile>, seen: &Arc<Mutex<Seen>>) {
-    let (state, seen) = (Arc::clone(state), Arc::clone(seen));
+pub(super) fn save_regularly(state: &Arc<StateFile>, run: &Arc<Mutex<Run<Seen>>>) {
+    let (state, run) = (Arc::clone(state), Arc::clone(run));
     thread::spawn(move || {
         let mut is_reported = false;
         loop {
             thread::sleep(PAUSE);
-            if let Err(failure) = state.save(&seen)
+            if let Err(failure) = state.save(&run)
                 && !std::mem::replace(&mut is_reported, true)
             {
                 print(&format!("{failure}; the next save may succeed\n"));

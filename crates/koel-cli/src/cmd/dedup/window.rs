@@ -11,22 +11,21 @@
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use koel::{ExpiringFilter, KeyHasher, WhenFull};
 use koel_plan::GROW_TO;
 
-use super::FPR;
 use super::line_time::{HEADING, TimeArgs};
 use super::seen::{Seen, millis, time};
-use super::signals::{self, Totals, lock};
+use super::signals::{self, Run, Totals, lock};
 use super::state_file::{self, StateFile};
+use super::{Args, FPR};
 use crate::failure::{Failure, Outcome};
-use crate::filter::sizing::{self, ShapeArgs};
-use crate::input::{InputArgs, Inputs};
+use crate::filter::sizing;
+use crate::input::Inputs;
 use crate::output::{self, Lines};
-use crate::progress::Stdout;
 
 /// Distinct lines of a window that a growing filter has room for at first, in 4.5 MB. Starting so
 /// large, it grows to a billion at a rate of 1e-6 in slots of 32 bits; from fewer lines it would
@@ -42,7 +41,7 @@ pub(crate) struct WindowArgs {
     /// Forget a line after this time, such as 10m or 1h30m
     #[arg(long, value_name = "TIME", value_parser = parse_window, help_heading = HEADING)]
     #[arg(conflicts_with = "prefer")]
-    window: Option<Duration>,
+    pub(super) window: Option<Duration>,
 
     /// Count the window from the last time that a line came, not from the first
     #[arg(long, help_heading = HEADING, requires = "window")]
@@ -90,75 +89,38 @@ fn parse_steps(text: &str) -> Result<u32, String> {
     steps.ok_or_else(|| "give a whole number from 1 to 200".to_owned())
 }
 
-/// The other options of the verb.
-pub(super) struct Others<'a> {
-    pub(super) input: &'a InputArgs,
-    pub(super) shape: &'a ShapeArgs,
-    pub(super) fpr: f64,
-    pub(super) json: bool,
-}
-
-impl WindowArgs {
-    /// The window, if one was given.
-    pub(super) fn window(&self) -> Option<Duration> {
-        self.window
-    }
-}
-
-pub(super) fn run(
-    options: &WindowArgs,
-    args: &Others<'_>,
-    window: Duration,
-) -> Result<Outcome, Failure> {
-    let mut inputs = args.input.open_first()?;
-    let mut out = Lines::flushing(&inputs)?;
+pub(super) fn run(args: &Args, mut inputs: Inputs, window: Duration) -> Result<Outcome, Failure> {
+    let options = &args.window;
+    let out = Lines::flushing(&inputs)?;
     let times = options.time.times(inputs.separator());
     let state = options.state.as_deref().map(StateFile::open).transpose()?.map(Arc::new);
-    let filter = build(options, args, millis(window), &mut inputs, state.as_deref())?;
+    let filter = build(args, millis(window), &mut inputs, state.as_deref())?;
     let max_jump = options.max_jump.map_or(filter.window(), millis);
-    let mut seen = Seen::new(filter, options.refresh, times.is_none(), max_jump);
+    let mut seen = Seen::new(filter, options.refresh, times, max_jump);
     seen.follow_the_clock()?;
-    let seen = Arc::new(Mutex::new(seen));
+    let run = Run::of(seen);
     if let Some(state) = &state {
-        state.save(&seen)?;
-        state_file::save_regularly(state, &seen);
+        state.save(&run)?;
+        state_file::save_regularly(state, &run);
     }
     let last = state.clone();
-    signals::handle(&seen, args.json, move |seen| {
+    signals::handle(&run, args.json, move |seen| {
         last.iter().for_each(|state| state.save_last(seen));
     })?;
-    let whole = inputs.each_line("deduplicating", Stdout::Busy, |group, _| {
-        let mut seen = lock(&seen);
-        let (new, done) = match &times {
-            None => seen.take_now(group),
-            Some(times) => seen.take_at(group, times),
-        };
-        let timed = times.as_ref().map_or(Ok(()), |times| seen.refuse_without_times(times, false));
-        for (line, _) in group.lines.iter().zip(&new).filter(|(_, new)| **new) {
-            out.line(line, inputs.terminator())?;
-        }
-        out.end_group()?;
-        done.map_err(|full| seen.too_small(full))?;
-        timed.map(|()| false)
-    });
-    out.finish()?;
+    let whole = signals::print_new(&inputs, out, &run, false)?;
     if let Some(state) = &state {
-        state.save(&seen)?;
+        state.save(&run)?;
     }
     whole?.warn();
-    let mut seen = lock(&seen);
+    let seen = &mut lock(&run).seen;
     output::print_to_stderr(&seen.report(args.json))?;
-    times.map_or(Ok(()), |times| seen.refuse_without_times(&times, true))?;
+    seen.refuse_without_times(true)?;
     Ok(Outcome::Done)
 }
 
 /// An error if an option that was given is not that of the state: it would have no effect.
-fn refuse_other_options(
-    path: &Path,
-    filter: &ExpiringFilter,
-    options: &WindowArgs,
-    args: &Others<'_>,
-) -> Result<(), Failure> {
+fn refuse_other_options(path: &Path, filter: &ExpiringFilter, args: &Args) -> Result<(), Failure> {
+    let options = &args.window;
     let capacity = Some(filter.capacity()).filter(|_| !filter.is_growable());
     let is_other_rate =
         |rate: f64| args.fpr.total_cmp(&rate).is_ne() && args.fpr.total_cmp(&FPR).is_ne();
@@ -184,12 +146,12 @@ fn refuse_other_options(
 
 /// The filter of the state file, or an empty one.
 fn build(
-    options: &WindowArgs,
-    args: &Others<'_>,
+    args: &Args,
     ticks: u64,
     inputs: &mut Inputs,
     state: Option<&StateFile>,
 ) -> Result<ExpiringFilter, Failure> {
+    let options = &args.window;
     if let Some(state) = state
         && let Some(filter) = state.load()?
     {
@@ -203,7 +165,7 @@ fn build(
             )));
         }
         inputs.use_recipe_of(path, filter.application())?;
-        refuse_other_options(path, &filter, options, args)?;
+        refuse_other_options(path, &filter, args)?;
         return Ok(filter);
     }
     let when_full = match options.when_full {

@@ -123,7 +123,7 @@ impl Database {
             reserve::give_up_if_full(&self.db);
         }
         if kind == Some(other) {
-            return Err(Failure::Usage(format!("{} is {advice}", self.db.display())));
+            return Err(Failure::about(&self.db, format!("is {advice}")));
         }
         self.refuse_other_folder()
     }
@@ -131,11 +131,9 @@ impl Database {
     /// The kind of the store in the folder. Only if a store may be created there can be none.
     pub(super) fn kind(&self, access: Access) -> Result<Option<StoreKind>, Failure> {
         if access != Access::Create && !self.exists() {
-            return Err(Failure::Usage(format!(
-                "{} is not a store: it has no file MANIFEST; check the name, or create a store \
-                 with `koel store create`, `put` or `import`",
-                self.db.display()
-            )));
+            let sentence = "is not a store: it has no file MANIFEST; check the name, or create a \
+                            store with `koel store create`, `put` or `import`";
+            return Err(Failure::about(&self.db, sentence));
         }
         StoreKind::of(&self.db).map_err(|error| self.failure(error))
     }
@@ -150,11 +148,8 @@ impl Database {
 
     /// Fails if the folder has a store, or what else is named a new folder.
     pub(super) fn refuse_if(&self, has_store: bool) -> Result<(), Failure> {
-        if !has_store {
-            return Ok(());
-        }
-        let folder = self.db.display();
-        Err(Failure::Usage(format!("{folder} already has a store; name a new folder")))
+        let failure = || Failure::about(&self.db, "already has a store; name a new folder");
+        if has_store { Err(failure()) } else { Ok(()) }
     }
 
     /// Calls `open` until no other process has the store, or the wait is over.

@@ -199,10 +199,8 @@ fn target(args: &Args, entries: &[(Vec<u8>, Entry)]) -> Result<PathBuf, Failure>
 
 fn refuse_store(args: &Args) -> Result<(), Failure> {
     if args.database.contains(&args.out) || args.database.is_in(&args.out) {
-        return Err(Failure::Usage(format!(
-            "{} is in the folder of the store; choose another folder",
-            args.out.display()
-        )));
+        let sentence = "is in the folder of the store; choose another folder";
+        return Err(Failure::about(&args.out, sentence));
     }
     Ok(())
 }
@@ -262,5 +260,5 @@ fn print_report(
         .add("links", total.links, "links", grouped(total.links))
         .json("bytes", total.length);
     name::add_problems(&mut report, "not_restored", "not restored", &total.problems);
-    output::print(&report.text(args.json))
+    report.print(args.json).map(drop)
 }

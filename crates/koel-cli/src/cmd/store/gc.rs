@@ -6,7 +6,6 @@ use koel_store::content::{Archive, ArchiveError, CollectProgress};
 use super::database::{Access, Database};
 use super::records::Records;
 use crate::failure::{Failure, Outcome};
-use crate::output;
 use crate::progress::{Progress, Stdout};
 use crate::quantity::{bytes, grouped};
 use crate::report::Report;
@@ -56,12 +55,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                 .row("on disk", sizes(before, after));
         }
     }
-    output::print(&report.text(args.json))?;
-    Ok(Outcome::Done)
+    report.print(args.json)
 }
 
-/// Collects garbage, with a progress bar for the scan and one for the compaction. Returns the number
-/// of chunks that were deleted.
+/// Collects garbage, with a progress bar for the scan and one for the compaction. Returns the
+/// number of chunks that were deleted.
 fn collect(archive: &Archive, log_bytes: u64) -> Result<u64, ArchiveError> {
     let start = |label, total| Progress::start(label, total, Stdout::Silent);
     let (mut progress, mut compacting) = (start("scanning chunks", Some(log_bytes)), false);

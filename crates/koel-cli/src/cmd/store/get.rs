@@ -1,16 +1,10 @@
 //! `koel store get`: prints the value of a key, byte for byte, or several keys and their values.
 #![forbid(unsafe_code)]
 
-use std::io::Read;
-
 use super::database::{Access, Database};
-use super::key::KeyArgs;
-use crate::escape::{escape, unfinished};
+use super::key::{KeyArgs, each_piece};
 use crate::failure::{Failure, Outcome};
 use crate::output::Lines;
-
-/// Bytes of a value that are read at a time.
-const PIECE: usize = 64 << 10;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -41,7 +35,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut all = true;
     if let Some(key) = args.keys.single()? {
         match find(&key)? {
-            Some(value) => print(value, db, |piece| out.raw(piece))?,
+            Some(value) => each_piece(value, db, |piece| out.raw(piece))?,
             None => all = false,
         }
     } else {
@@ -50,42 +44,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                 all = false;
                 return db.report_not_found(&key);
             };
-            form.print(&key, &mut out, b'\t')?;
-            if form.is_exact() {
-                print(value, db, |piece| out.raw(piece))?;
-                return out.raw(b"\0");
-            }
-            print_escaped(value, db, &mut out)?;
-            out.raw(b"\n")
+            form.print_record(&key, value, db, &mut out)
         })?;
     }
     out.finish()?;
     Ok(Outcome::some_if(all))
-}
-
-/// Passes a value to `take`, piece by piece.
-fn print(
-    mut value: impl Read,
-    db: &Database,
-    mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let mut buffer = vec![0; PIECE];
-    loop {
-        match value.read(&mut buffer).map_err(|error| db.read_failure(error))? {
-            0 => return Ok(()),
-            count => take(&buffer[..count])?,
-        }
-    }
-}
-
-fn print_escaped(value: impl Read, db: &Database, out: &mut Lines) -> Result<(), Failure> {
-    let mut text = Vec::new();
-    print(value, db, |piece| {
-        text.extend_from_slice(piece);
-        let whole = text.len() - unfinished(&text);
-        out.raw(escape(&text[..whole]).as_bytes())?;
-        text.drain(..whole);
-        Ok(())
-    })?;
-    out.raw(escape(&text).as_bytes())
 }

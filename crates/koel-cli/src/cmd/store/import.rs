@@ -11,8 +11,8 @@
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -25,9 +25,9 @@ use serde_json::Value;
 use super::database::{Access, Database};
 use super::name;
 use super::patterns::Patterns;
-use crate::closed;
 use crate::escape::escape;
 use crate::failure::{Failure, Outcome, describe};
+use crate::input;
 use crate::output;
 use crate::progress::{Progress, Stdout};
 use crate::quantity::{bytes, grouped, parse_size, to_u64};
@@ -94,13 +94,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What to import under a name.
-enum Source {
-    /// A file or a folder.
-    Tree(PathBuf),
-    /// Standard input, or a file that is neither.
-    Stream(PathBuf),
-}
+/// What to import: a name, a path, and whether it is a file or a folder. What is neither is a
+/// stream, such as standard input.
+type Source<'a> = (Vec<u8>, &'a Path, bool);
 
 /// The sum of all reports.
 #[derive(Default)]
@@ -127,8 +123,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let started = Instant::now();
     let progress = Progress::start("importing", None, Stdout::Silent);
     let mut total = Total::default();
-    let imported = sources.iter().try_for_each(|(name, source)| match source {
-        Source::Tree(path) => {
+    let imported = sources.iter().try_for_each(|(name, path, is_tree)| {
+        if *is_tree {
             let name = &name_in(&archive, args, name, path)?;
             let read = &mut |count| progress.advance(count);
             match archive.import_tree(name, path, &options, read) {
@@ -136,17 +132,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                 Err(ArchiveError::Read(error)) => total.add_unreadable(name, &error),
                 Err(error) => return Err(db.archive_failure(error)),
             }
-            Ok(())
+            return Ok(());
         }
-        Source::Stream(path) => {
-            let stream = progress.meter(stream(path)?);
-            let imported = archive.import(name, stream, chunking);
-            total.add_stream(imported.map_err(|error| match error {
-                ArchiveError::Read(error) => Failure::read(path, error),
-                other => db.archive_failure(other),
-            })?);
-            Ok(())
+        let stream = progress.meter(input::open_stream(path)?.0);
+        match archive.import(name, stream, chunking) {
+            Ok(report) => total.add_stream(report),
+            Err(ArchiveError::Read(error)) => return Err(Failure::read(path, error)),
+            Err(other) => return Err(db.archive_failure(other)),
         }
+        Ok(())
     });
     drop(progress);
     if let Err(failure) = imported {
@@ -161,7 +155,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let sockets = total.report.sockets.iter().map(|name| (&name[..], "a socket is left out"));
     name::report_problems(sockets)?;
     name::report_problems(problems.iter().map(|it| (&it.name[..], &it.what[..])))?;
-    printed.map(|()| Outcome::some_if(problems.is_empty()))
+    printed.map(|_| Outcome::some_if(problems.is_empty()))
 }
 
 impl Total {
@@ -213,15 +207,7 @@ fn name_in(archive: &Archive, args: &Args, name: &[u8], path: &Path) -> Result<V
     Ok(before)
 }
 
-fn stream(path: &Path) -> Result<Box<dyn Read>, Failure> {
-    if path == Path::new("-") {
-        return Ok(Box::new(closed::stdin()?.lock()));
-    }
-    let file = File::open(path).map_err(|error| Failure::read(path, error))?;
-    Ok(Box::new(file))
-}
-
-fn report(args: &Args, total: &Total, started: Instant) -> Result<(), Failure> {
+fn report(args: &Args, total: &Total, started: Instant) -> Result<Outcome, Failure> {
     let seconds = started.elapsed().as_secs_f64();
     let tree = &total.report;
     let rate = bytes(to_u64(tree.length as f64 / seconds));
@@ -244,7 +230,7 @@ fn report(args: &Args, total: &Total, started: Instant) -> Result<(), Failure> {
         .json("sockets", sockets);
     name::add_problems(&mut report, "not_kept", "not kept", &tree.problems);
     report.json("seconds", seconds);
-    output::print(&report.text(args.json))
+    report.print(args.json)
 }
 
 fn chunking(args: &Args) -> Result<Chunking, Failure> {
@@ -258,53 +244,51 @@ fn chunking(args: &Args) -> Result<Chunking, Failure> {
 }
 
 /// Every argument with its name.
-fn sources(args: &Args) -> Result<Vec<(Vec<u8>, Source)>, Failure> {
-    let sources = args.files.iter().map(|path| source(args, path));
-    let sources = sources.collect::<Result<Vec<_>, _>>()?;
-    if let Some(name) = &args.name {
-        let name = name::name(name)?;
-        let [only] = <[Source; 1]>::try_from(sources).map_err(|_| {
-            Failure::Usage("--name is for a single file or folder; omit it".to_owned())
-        })?;
-        return Ok(vec![(name, only)]);
+fn sources(args: &Args) -> Result<Vec<Source<'_>>, Failure> {
+    let kinds = args.files.iter().map(|path| is_tree(args, path));
+    let kinds = kinds.collect::<Result<Vec<_>, _>>()?;
+    let all = args.files.iter().map(|path| &**path).zip(kinds);
+    let Some(name) = &args.name else {
+        return all.map(|(path, is_tree)| Ok((name_of(path, is_tree)?, path, is_tree))).collect();
+    };
+    let name = name::name(name)?;
+    if args.files.len() > 1 {
+        return Err(Failure::Usage("--name is for a single file or folder; omit it".to_owned()));
     }
-    sources.into_iter().map(|source| Ok((name_of(&source)?, source))).collect()
+    Ok(all.map(|(path, is_tree)| (name.clone(), path, is_tree)).collect())
 }
 
-fn source(args: &Args, path: &Path) -> Result<Source, Failure> {
+fn is_tree(args: &Args, path: &Path) -> Result<bool, Failure> {
     if path == Path::new("-") {
-        return Ok(Source::Stream(path.to_owned()));
+        return Ok(false);
     }
     let info = match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
             return Err(Failure::read(path, error));
         }
         // The import keeps a link that leads to nothing, and reports what cannot be read.
-        Err(_) => return Ok(Source::Tree(path.to_owned())),
+        Err(_) => return Ok(true),
         Ok(info) => info,
     };
     if args.database.is_in(path) || (info.is_file() && args.database.contains(path)) {
-        return Err(Failure::Usage(format!(
-            "{} is in the folder of the store and cannot be imported into it; omit it",
-            path.display()
-        )));
+        let sentence = "is in the folder of the store and cannot be imported into it; omit it";
+        return Err(Failure::about(path, sentence));
     }
-    let is_tree = info.is_file() || info.is_dir();
-    Ok(if is_tree { Source::Tree(path.to_owned()) } else { Source::Stream(path.to_owned()) })
+    Ok(info.is_file() || info.is_dir())
 }
 
 /// The path without `/`, `./` and `../` at its start; for a folder such as `.`, its own name.
-fn name_of(source: &Source) -> Result<Vec<u8>, Failure> {
-    let Source::Tree(path) = source else {
+fn name_of(path: &Path, is_tree: bool) -> Result<Vec<u8>, Failure> {
+    if !is_tree {
         return Err(Failure::Usage("a stream has no name; give one with --name".to_owned()));
-    };
+    }
     let name = normalize(path.as_os_str().as_encoded_bytes());
     if !name.is_empty() {
         return Ok(name);
     }
     let real = path.canonicalize().map_err(|error| Failure::read(path, error))?;
-    let name = real.file_name().ok_or_else(|| {
-        Failure::Usage(format!("{} has no name; give one with --name", path.display()))
-    })?;
+    let name = real
+        .file_name()
+        .ok_or_else(|| Failure::about(path, "has no name; give one with --name"))?;
     Ok(name.as_encoded_bytes().to_owned())
 }

@@ -9,13 +9,17 @@ use std::path::Path;
 
 use koel_store::content::Archive;
 
+use super::database::Database;
 use crate::closed;
-use crate::escape::{escape, unescape};
+use crate::escape::{escape, unescape, unfinished};
 use crate::failure::Failure;
 use crate::output::Lines;
 
 /// The longest key in a list: a list without line ends does not decide how much memory is taken.
 const LONGEST: u64 = 64 << 20;
+
+/// Bytes of a value that are read at a time.
+const PIECE: usize = 64 << 10;
 
 /// How keys are written.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -40,6 +44,45 @@ impl KeyForm {
     /// Prints a key and the byte that ends it.
     pub(super) fn print(self, key: &[u8], out: &mut Lines, end: u8) -> Result<(), Failure> {
         if self.null { out.line(key, 0) } else { out.line(escape(key).as_bytes(), end) }
+    }
+
+    /// Prints a key and its value.
+    pub(super) fn print_record(
+        self,
+        key: &[u8],
+        value: impl Read,
+        db: &Database,
+        out: &mut Lines,
+    ) -> Result<(), Failure> {
+        self.print(key, out, b'\t')?;
+        if self.null {
+            each_piece(value, db, |piece| out.raw(piece))?;
+            return out.raw(b"\0");
+        }
+        let mut text = Vec::new();
+        each_piece(value, db, |piece| {
+            text.extend_from_slice(piece);
+            let whole = text.len() - unfinished(&text);
+            out.raw(escape(&text[..whole]).as_bytes())?;
+            text.drain(..whole);
+            Ok(())
+        })?;
+        out.line(escape(&text).as_bytes(), b'\n')
+    }
+}
+
+/// Passes a value to `take`, piece by piece.
+pub(super) fn each_piece(
+    mut value: impl Read,
+    db: &Database,
+    mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut buffer = vec![0; PIECE];
+    loop {
+        match value.read(&mut buffer).map_err(|error| db.read_failure(error))? {
+            0 => return Ok(()),
+            count => take(&buffer[..count])?,
+        }
     }
 }
 

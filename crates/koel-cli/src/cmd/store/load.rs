@@ -5,9 +5,8 @@
 //! stored, and loading the corrected input again does no harm.
 #![forbid(unsafe_code)]
 
-use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use koel_store::Batch;
 use koel_store::content::Archive;
@@ -15,9 +14,9 @@ use koel_store::content::Archive;
 use super::database::{Access, Database};
 use super::key::{self, KeyForm};
 use super::records::Records;
-use crate::closed;
 use crate::escape::unescape;
 use crate::failure::{Failure, Outcome};
+use crate::input;
 use crate::lines::decode;
 use crate::lines::fields;
 use crate::lines::text::Content;
@@ -77,16 +76,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
-impl Args {
-    /// The input, for messages.
-    fn name(&self) -> &Path {
-        if self.file == Path::new("-") { Path::new("standard input") } else { &self.file }
-    }
-}
-
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let db = &args.database;
-    let (source, size) = source(&args.file)?;
+    let (source, size) = input::open_stream(&args.file)?;
     let store = db.open(Access::Create)?;
     let progress = Progress::start("loading", size, Stdout::Silent);
     let mut load = Load {
@@ -116,18 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     loaded.and(closed)?;
     let mut report = Report::default();
     report.add("records", stored, "records", format!("{} stored", grouped(stored)));
-    output::print(&report.text(args.json))?;
-    Ok(Outcome::Done)
-}
-
-/// Opens a file. Returns its length, too, if it is known.
-fn source(path: &Path) -> Result<(Box<dyn Read>, Option<u64>), Failure> {
-    if path == Path::new("-") {
-        return Ok((Box::new(closed::stdin()?.lock()), None));
-    }
-    let file = File::open(path).map_err(|error| Failure::read(path, error))?;
-    let size = file.metadata().ok().filter(|it| it.is_file()).map(|it| it.len());
-    Ok((Box::new(file), size))
+    report.print(args.json)
 }
 
 /// A key and its value.
@@ -150,7 +131,7 @@ struct Load<'a> {
 
 impl Load<'_> {
     fn all(&mut self, source: impl Read + 'static) -> Result<(), Failure> {
-        let (name, exact) = (self.args.name(), self.args.form.is_exact());
+        let (name, exact) = (input::name_of(&self.args.file), self.args.form.is_exact());
         let failure = |error| Failure::read(name, error);
         let warnings = Warnings::default();
         let content = if exact { Content::Exact } else { Content::Records };
@@ -237,7 +218,7 @@ impl Load<'_> {
         } else {
             format!("line {number} has no tab between a key and a value; use --csv for CSV")
         };
-        Failure::Usage(format!("cannot load {}: {what}", self.args.name().display()))
+        Failure::Usage(format!("cannot load {}: {what}", input::name_of(&self.args.file).display()))
     }
 }
 

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::time::{Duration, SystemTime};
 
-use koel_store::content::{Archive, ArchiveError, Attributes, Entry, Kind, Version};
+use koel_store::content::{Archive, ArchiveError, Attributes, Entry, Kind, Time, Version};
 use serde_json::{Value, json};
 
 use super::database::{Access, Database};
 use super::name;
-use super::time;
 use crate::escape::escape;
 use crate::failure::{Failure, Outcome};
 use crate::output::Lines;
@@ -138,7 +138,7 @@ impl List<'_> {
 }
 
 fn version_line(version: &Version, json: bool) -> String {
-    let time = time::utc(version.time);
+    let time = utc(version.time);
     if json {
         let mut object = json!({ "version": version.number, "time": time });
         extend(&mut object, name::json_of(&version.name));
@@ -156,7 +156,7 @@ fn line(path: &[u8], entry: &Entry, json: bool) -> String {
         Kind::File(file) => (grouped(file.content.length), ' '),
         kind => (kind_of(kind).to_owned(), ' '),
     };
-    let modified = entry.attributes.map_or_else(|| "-".to_owned(), |it| time::utc(it.modified));
+    let modified = entry.attributes.map_or_else(|| "-".to_owned(), |it| utc(it.modified));
     format!("{size:>17}{mark} {modified:<20}  {}", escape(path))
 }
 
@@ -175,7 +175,7 @@ fn object(path: &[u8], entry: &Entry) -> Value {
         _ => {}
     }
     if let Some(Attributes { mode, uid, gid, modified, .. }) = entry.attributes {
-        let modified = time::utc(modified);
+        let modified = utc(modified);
         let mode = format!("{mode:04o}");
         extend(&mut object, json!({ "mode": mode, "uid": uid, "gid": gid, "modified": modified }));
     }
@@ -199,4 +199,13 @@ fn kind_of(kind: &Kind) -> &'static str {
 
 fn hexadecimal(hash: &[u8; 32]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The time in UTC, such as `2026-11-26T14:25:46Z`. Earlier times are shown as 1970, later ones
+/// as 9999.
+fn utc(time: Time) -> String {
+    let last = 253_402_300_799;
+    let seconds = u64::try_from(time.seconds).unwrap_or_default().min(last);
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+    humantime::format_rfc3339_seconds(time).to_string()
 }

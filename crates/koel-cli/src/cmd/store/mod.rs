@@ -30,7 +30,6 @@ mod rm;
 mod salvage;
 mod scan;
 mod stats;
-mod time;
 mod verify;
 
 use clap::Subcommand;

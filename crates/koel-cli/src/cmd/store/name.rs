@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 #[cfg(unix)]
 use koel_store::content::Problem;
@@ -21,10 +22,8 @@ use crate::report::Report;
 pub(super) fn name(printed: &OsStr) -> Result<Vec<u8>, Failure> {
     let name = normalize(&unescape(printed.as_encoded_bytes())?);
     if name.is_empty() {
-        return Err(Failure::Usage(format!(
-            "{} is not a name; `koel store ls` lists the names",
-            printed.display()
-        )));
+        let sentence = "is not a name; `koel store ls` lists the names";
+        return Err(Failure::about(Path::new(printed), sentence));
     }
     Ok(name)
 }

@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -16,8 +15,8 @@ use koel_store::Durability;
 use super::database::{Access, Database};
 use super::key::KeyForm;
 use super::records::Value;
-use crate::closed;
 use crate::failure::{Failure, Outcome};
+use crate::input;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -61,20 +60,14 @@ fn value(args: &Args) -> Result<Value, Failure> {
     if let Some(value) = &args.value {
         return Ok(Value::Whole(value.as_encoded_bytes().to_vec()));
     }
-    let Some(path) = args.file.as_deref().filter(|path| *path != Path::new("-")) else {
-        return read_all(closed::stdin()?.lock(), Path::new("standard input"));
-    };
-    let file = File::open(path).map_err(|error| Failure::read(path, error))?;
-    let metadata = file.metadata().map_err(|error| Failure::read(path, error))?;
+    let path = args.file.as_deref().unwrap_or(Path::new("-"));
+    let (mut source, length) = input::open_stream(path)?;
     // Files in /proc report a length of 0.
-    if metadata.is_file() && metadata.len() > 0 {
-        return Ok(Value::File { file, length: metadata.len() });
+    if let Some(length) = length.filter(|&length| length > 0) {
+        return Ok(Value::Stream { source, length });
     }
-    read_all(file, path)
-}
-
-fn read_all(mut source: impl Read, name: &Path) -> Result<Value, Failure> {
     let mut bytes = Vec::new();
-    source.read_to_end(&mut bytes).map_err(|error| Failure::read(name, error))?;
+    let read = source.read_to_end(&mut bytes);
+    read.map_err(|error| Failure::read(input::name_of(path), error))?;
     Ok(Value::Whole(bytes))
 }

@@ -1,7 +1,6 @@
 //! The records of a store of either kind: a log store, or an ordered one.
 #![forbid(unsafe_code)]
 
-use std::fs::File;
 use std::io::{self, Read};
 
 use koel_store::content::Archive;
@@ -19,9 +18,9 @@ pub(super) enum Records {
 /// A value to store.
 pub(super) enum Value {
     Whole(Vec<u8>),
-    /// A file to stream.
-    File {
-        file: File,
+    /// So many bytes to stream.
+    Stream {
+        source: Box<dyn Read>,
         length: u64,
     },
 }
@@ -56,22 +55,25 @@ impl Records {
         value: Value,
         durability: Durability,
     ) -> Result<(), Error> {
-        match (self, value) {
-            (Self::Log(store), Value::Whole(bytes)) => store.put(key, &bytes, durability),
-            (Self::Log(store), Value::File { file, length }) => {
-                store.put_reader(key, length, file, durability)
+        let bytes = match (self, value) {
+            (Self::Log(store), Value::Stream { source, length }) => {
+                return store.put_reader(key, length, source, durability);
             }
-            (Self::Ordered(store), Value::Whole(bytes)) => store.put(key, &bytes, durability),
-            (Self::Ordered(store), Value::File { mut file, length }) => {
+            (_, Value::Whole(bytes)) => bytes,
+            (Self::Ordered(_), Value::Stream { source, length }) => {
                 let limit = LsmStore::MAX_VALUE_BYTES;
                 if length > limit {
                     return Err(Error::TooLong { what: "value", len: length, max: limit });
                 }
                 let mut bytes = Vec::new();
-                let read = file.by_ref().take(limit + 1).read_to_end(&mut bytes);
+                let read = source.take(limit + 1).read_to_end(&mut bytes);
                 read.map_err(|error| Error::Source { error })?;
-                store.put(key, &bytes, durability)
+                bytes
             }
+        };
+        match self {
+            Self::Log(store) => store.put(key, &bytes, durability),
+            Self::Ordered(store) => store.put(key, &bytes, durability),
         }
     }
 

@@ -46,10 +46,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (old, new) = (&args.database, Database::at(&args.to));
     if !old.has_any_file() {
-        return Err(Failure::Usage(format!(
-            "{} has no files of a store; check the name",
-            old.folder().display()
-        )));
+        return Err(Failure::about(old.folder(), "has no files of a store; check the name"));
     }
     new.refuse_if(new.exists() || old.is_in(&args.to))?;
     let (store, label, done) = if old.looks_ordered() {

@@ -9,7 +9,6 @@ use koel_store::{Error, LsmOptions};
 
 use super::database::{Access, Database};
 use super::key::KeyForm;
-use crate::escape::escape;
 use crate::failure::{Failure, Outcome};
 use crate::output::Lines;
 
@@ -62,11 +61,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         if Archive::is_reserved(&key) {
             return Ok(());
         }
-        form.print(&key, &mut out, b'\t')?;
-        if form.is_exact() {
-            return out.line(&value, 0);
-        }
-        out.line(escape(&value).as_bytes(), b'\n')
+        form.print_record(&key, &value[..], db, &mut out)
     };
     if !is_empty(&from, &to) {
         let mut range = store.range((from, to)).map_err(|error| db.failure(error))?;

@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// Rules without options.
-fn lines() -> Rules {
+pub(crate) fn lines() -> Rules {
     let (options, given, disabled) = (LineOptions::default(), Given::default(), Disabled::new());
     let (format, longest, skips_long, may_have_nul) = (Format::Lines, 1 << 22, false, false);
     let field = None;

@@ -1,7 +1,8 @@
 //! Recipes against the vectors of docs/vectors.json, and all combinations there and back.
 
 use super::*;
-use crate::lists::keys::{Given, Keys};
+use crate::lists::keys::Keys;
+use crate::lists::keys::tests::lines as rules;
 
 fn bytes_of(hex: &serde_json::Value) -> Vec<u8> {
     let hex = hex.as_str().unwrap();
@@ -10,20 +11,6 @@ fn bytes_of(hex: &serde_json::Value) -> Vec<u8> {
         .map(|at| u8::from_str_radix(&hex[at..at + 2], 16))
         .collect::<Result<_, _>>()
         .unwrap()
-}
-
-fn rules() -> Rules {
-    Rules {
-        end: b'\n',
-        longest: 1 << 20,
-        field: None,
-        format: Format::Lines,
-        options: LineOptions::default(),
-        given: Given::default(),
-        disabled: Default::default(),
-        skips_long: false,
-        may_have_nul: false,
-    }
 }
 
 #[test]
