@@ -30,14 +30,6 @@ fn the_figures_match_the_file() {
 }
 
 #[test]
-fn a_filter_can_be_read_from_a_pipe() {
-    let shell = Shell::new();
-    shell.build("set", &keys("key", 100), "");
-    let piped = shell.run_with("info --json -", &shell.read("set"));
-    assert_eq!(piped.json(), shell.ok("info --json set").json());
-}
-
-#[test]
 fn damage_to_the_table_is_reported_with_the_header_and_exit_code_2() {
     let shell = Shell::new();
     shell.build("set", &keys("key", 1_000), "");

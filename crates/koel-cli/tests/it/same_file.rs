@@ -162,7 +162,7 @@ fn damage_and_an_incomplete_filter_are_errors_even_if_the_pipe_is_closed() {
         assert!(!output.err.is_empty(), "{words}");
     }
     // Unread lines are not an error.
-    for words in ["info set", "check set list"] {
+    for words in ["info set", "check set list", "dedup list", "count set list"] {
         let output = run_with_closed_pipe(&shell, words);
         assert_eq!((output.code, &*output.err), (0, ""), "{words}");
     }

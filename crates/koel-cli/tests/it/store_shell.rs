@@ -81,8 +81,7 @@ fn wrong_input_of_a_load_is_named() {
         ("--csv", b"a,\"b\n", "is not closed"),
     ] {
         let ran = shell.run_with(&format!("store load {words} --db db"), input);
-        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{words}: {}", ran.err);
-        assert!(ran.err.contains(what), "{words}: {}", ran.err);
+        ran.fails(what);
     }
     assert_eq!(shell.ok("store keys --db db").text(), "");
     assert_eq!(shell.run_with("store load --db db", b"").code, 0, "no record is no error");
@@ -103,13 +102,13 @@ fn a_folder_with_other_files_does_not_become_a_store() {
         "store create photos --ordered",
     ] {
         let ran = shell.run(words);
-        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{words}: {}", ran.err);
+        ran.fails("");
         assert!(ran.err.contains("photos is not a store") && ran.err.contains("a.jpg"), "{words}");
     }
     assert_eq!(fs::read_dir(shell.path("photos")).unwrap().count(), 1);
     for words in ["store stats --db file", "store ls --db file", "store get a --db file"] {
         let ran = shell.run(words);
-        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{words}: {}", ran.err);
+        ran.fails("");
         let says = ["name the folder of a store", "is not a store"];
         assert!(says.iter().any(|&says| ran.err.contains(says)), "{words}: {}", ran.err);
     }
@@ -128,7 +127,7 @@ fn a_failed_import_leaves_nothing_in_the_log() {
     let log = |shell: &Shell| shell.read("db/0000000000000001.log").len();
     let before = log(&shell);
     let failed = bash(&shell, "ulimit -f 1000; $K store import large --db db");
-    assert_eq!((failed.code, failed.err.lines().count()), (2, 1), "{}", failed.err);
+    failed.fails("");
     assert_eq!(log(&shell), before);
     shell.ok("store verify --db db");
     shell.ok("store rm small --db db");

@@ -13,6 +13,8 @@ pub(crate) struct Shell {
 /// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
+    /// What was run, for messages.
+    words: String,
     pub(crate) code: i32,
     pub(crate) out: Vec<u8>,
     pub(crate) err: String,
@@ -72,7 +74,7 @@ impl Shell {
         let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
         let output = child.wait_with_output().unwrap();
         writer.join().unwrap();
-        Ran::of(output)
+        Ran { words: words.to_owned(), ..Ran::of(output) }
     }
 
     /// Runs `koel` and expects exit code 0.
@@ -95,17 +97,26 @@ impl Shell {
 pub(crate) fn bash(shell: &Shell, line: &str) -> Ran {
     let mut command = shell.command_of("bash");
     command.env("K", env!("CARGO_BIN_EXE_koel"));
-    Ran::of(command.args(["-c", line]).output().unwrap())
+    Ran { words: line.to_owned(), ..Ran::of(command.args(["-c", line]).output().unwrap()) }
 }
 
 impl Ran {
     pub(crate) fn of(output: std::process::Output) -> Self {
         Self {
+            words: String::new(),
             // -1 stands for a signal.
             code: output.status.code().unwrap_or(-1),
             out: output.stdout,
             err: String::from_utf8(output.stderr).unwrap(),
         }
+    }
+
+    /// It has ended with exit code 2 and one line of error, which says this.
+    #[track_caller]
+    pub(crate) fn fails(&self, says: &str) {
+        let Self { words, code, err, .. } = self;
+        assert_eq!((*code, err.lines().count()), (2, 1), "{words}: {err}");
+        assert!(err.contains(says), "{words}: {err}");
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -139,4 +150,10 @@ pub(crate) fn scattered(seed: u64) -> impl FnMut(usize) -> usize {
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(state >> 33).unwrap() % below
     }
+}
+
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
 }

@@ -39,6 +39,13 @@ impl Stream {
         assert_eq!(printed, format!("{line}\n"));
     }
 
+    #[cfg(unix)]
+    fn send(&self, signal: &str) {
+        let pid = self.child.id().to_string();
+        let sent = std::process::Command::new("kill").args(["-s", signal, &pid]).status();
+        assert!(sent.unwrap().success());
+    }
+
     fn end(self) -> Ran {
         drop(self.input);
         let mut rest = Ran::of(self.child.wait_with_output().unwrap());
@@ -191,14 +198,9 @@ fn a_signal_saves_the_state_and_reports() {
         let line = format!("before SIG{name}");
         let mut stream = Stream::start(&shell, words);
         stream.prints(&line);
-        let send = |stream: &Stream, name: &str| {
-            let pid = stream.child.id().to_string();
-            let sent = std::process::Command::new("kill").args(["-s", name, &pid]).status();
-            assert!(sent.unwrap().success());
-        };
-        send(&stream, "USR1");
+        stream.send("USR1");
         stream.prints(&format!("after SIGUSR1 {name}"));
-        send(&stream, name);
+        stream.send(name);
         let Stream { child, input, .. } = stream;
         let output = child.wait_with_output().unwrap();
         drop(input);
@@ -322,17 +324,12 @@ fn a_plain_dedup_prints_its_totals_at_a_signal() {
     stream.prints("a");
     let mut errors = BufReader::new(stream.child.stderr.take().unwrap());
     let mut err = String::new();
-    let send = |stream: &Stream, name: &str| {
-        let pid = stream.child.id().to_string();
-        let sent = std::process::Command::new("kill").args(["-s", name, &pid]).status();
-        assert!(sent.unwrap().success());
-    };
-    send(&stream, "USR1");
+    stream.send("USR1");
     // Of two signals that wait, the one that ends the process may come first.
     errors.read_line(&mut err).unwrap();
     stream.drops("a");
     stream.prints("b");
-    send(&stream, "INT");
+    stream.send("INT");
     let Stream { mut child, input, .. } = stream;
     errors.read_to_string(&mut err).unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(2));
