@@ -16,7 +16,7 @@ use crate::identity::{self, Identity};
 use crate::input::Inputs;
 pub(crate) use crate::warning::escape_controls;
 use koel::CuckooFilter;
-use koel_store::content::replace::{self, Readers, Replacement};
+use koel::file::{Readers, Replacement, folder_of};
 
 const BUFFER: usize = 128 * 1024;
 
@@ -85,7 +85,7 @@ pub(crate) fn write(
 /// file has other names, which will keep the old content.
 pub(crate) fn before_replacing(path: &Path) -> Result<(), Failure> {
     let target = resolve_links(path).map_err(|error| Failure::write(path, error))?;
-    replace::sweep(replace::folder_of(&target));
+    koel_store::content::replace::sweep(folder_of(&target));
     match Identity::names_of(&target) {
         0 | 1 => Ok(()),
         // Names of a folder are itself and the folders in it.

@@ -14,8 +14,8 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, IsTerminal, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use koel::file::{Readers, folder_of};
 use koel::{CuckooFilter, KeyHasher};
-use koel_store::content::replace::{self, Readers};
 
 use crate::closed;
 use crate::failure::{Failure, Outcome};
@@ -104,7 +104,7 @@ impl OutArgs {
     fn check_folder(&self) -> Result<(), Failure> {
         let failure = |error| Failure::write(&self.out, error);
         let target = output::resolve_links(&self.out).map_err(failure)?;
-        fs::metadata(replace::folder_of(&target)).map_err(failure)?;
+        fs::metadata(folder_of(&target)).map_err(failure)?;
         output::before_replacing(&self.out)
     }
 }

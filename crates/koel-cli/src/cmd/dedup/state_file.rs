@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use koel::file::Readers;
 use koel::{ExpiringFilter, FileError, KeyHasher, MemoryError};
-use koel_store::content::replace::Readers;
 
 use super::seen::Seen;
 use super::signals::{Run, lock, print};

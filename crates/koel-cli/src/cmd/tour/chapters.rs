@@ -8,8 +8,8 @@
 use std::time::Instant;
 
 use fastbloom::BloomFilter;
+use koel::file::Readers;
 use koel::{CuckooFilter, ExpiringFilter, Store};
-use koel_store::content::replace::Readers;
 
 use super::{ABSENT, PROMISED_RATE, Tour, empty_filter, names};
 use crate::failure::Failure;
