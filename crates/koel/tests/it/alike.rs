@@ -296,7 +296,7 @@ mod growth {
                     assert!(it.take(&keys[i], values[i]), "{it:?}");
                     it.put(&new[i], values[i]).unwrap();
                 }
-                let now = |i: usize| if i % 2 == 0 { &new[i] } else { &keys[i] };
+                let now = |i: usize| if i.is_multiple_of(2) { &new[i] } else { &keys[i] };
                 assert!((0..60_000).all(|i| it.has(now(i), values[i])), "{it:?}");
                 assert_eq!((it.len(), it.verify()), (60_000, Ok(())));
                 let now: Vec<KeyHash> = (0..60_000).map(|i| *now(i)).collect();

@@ -352,7 +352,7 @@ impl Exact for Maplet {
 impl Exact for Shared {
     /// Of 32 and of 64 bits, with as few counters as `bits` says.
     fn small(rate: f64, bits: u32) -> Self {
-        let prefer = if bits % 2 == 0 { Prefer::Small } else { Prefer::Fast };
+        let prefer = if bits.is_multiple_of(2) { Prefer::Small } else { Prefer::Fast };
         let builder = ConcurrentFilter::builder(1, rate.max(0.001)).prefer(prefer);
         Self(builder.counter_limit(bits.into()).build().unwrap())
     }
