@@ -6,8 +6,8 @@
 
 use std::path::PathBuf;
 
-use koel_store::LsmOptions;
 use koel_store::content::Archive;
+use koel_store::{LsmOptions, SalvageReport};
 
 use super::database::{Access, Database};
 use super::records::Records;
@@ -57,14 +57,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     let from = old.folder();
     let salvaged = Progress::watch(label, |seen| match &store {
-        Records::Log(store) => {
-            store.salvage(from, seen).map(|it| (it.records, it.lost, it.damages))
-        }
-        Records::Ordered(store) => {
-            store.salvage(from, seen).map(|it| (it.records, it.lost, it.damages))
-        }
+        Records::Log(store) => store.salvage(from, seen),
+        Records::Ordered(store) => store.salvage(from, seen),
     });
-    let (records, lost, damages) = salvaged.map_err(|error| old.failure(error))?;
+    let SalvageReport { records, lost, damages, .. } =
+        salvaged.map_err(|error| old.failure(error))?;
     let (keys, files) = match store {
         Records::Log(store) => {
             let (keys, archive) = (store.stats().keys, Archive::new(store));

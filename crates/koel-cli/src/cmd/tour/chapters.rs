@@ -239,7 +239,8 @@ fn compare(tour: &mut Tour) -> Shown {
     let missed = set.iter().filter(|name| !bloom.contains(name.as_str())).count();
     let buckets = set.capacity() / 7 * 8 * (size_of::<String>() + 1);
     let of_set = buckets + set.iter().map(String::capacity).sum::<usize>();
-    let rows: [(&str, usize, &str, &dyn Fn(&str) -> bool); 3] = [
+    type Row<'a> = (&'a str, usize, &'a str, &'a dyn Fn(&str) -> bool);
+    let rows: [Row<'_>; 3] = [
         ("HashSet<String>", of_set, "yes", &|name| set.contains(name)),
         ("Bloom filter", bloom.num_bits() / 8, "no", &|name| bloom.contains(name)),
         ("Koel", koel.size_in_bytes(), "yes", &|name| koel.contains(name)),
