@@ -2,11 +2,13 @@
 //!
 //! | list | name | number |
 //! |---|---|---|
-//! | counters | the [identity](crate::address::geometry::Location::identity) of an entry | copies of its keys beyond those in slots; what a slot of a counting filter cannot hold |
+//! | counters | the name of an entry | what its slots do not count of its keys |
 //! | stash | the address of a key that found no slot | its copies |
 //! | corrections | the address of a key that is known to be absent | none |
 //!
-//! * **Counters.** A counter exists only while an entry of its name is in the buckets. So
+//! * **Counters.** An entry is named by its [identity](crate::table::LinearHashing::identity). It
+//!   may have more copies than slots, or in a counting filter a count that a slot cannot hold. A
+//!   counter exists only while an entry of its name is in the buckets. So
 //!   `contains` never reads counters. Growth does not change the names of a growing table.
 //! * **Stash.** A key whose two buckets are full, where no eviction path leads to an empty slot, is
 //!   kept here. Honest keys hardly ever are: a few in millions, where buckets are being widened.

@@ -44,8 +44,8 @@ fn with_arguments(shell: &Shell, words: &str, arguments: &[&str]) -> Ran {
 /// Runs a copy of the program without the rights of root, which reads and writes everything. As
 /// root, `open` lets others reach what they need.
 ///
-/// Another process makes the copy: a child that a thread of this one starts meanwhile would have the
-/// open file, and then it cannot be run.
+/// Another process makes the copy: a child that a thread of this one starts meanwhile would have
+/// the open file, and then it cannot be run.
 fn as_another_user(shell: &Shell, open: &str, words: &str) -> Ran {
     assert_eq!(bash(shell, "[ -e koel ] || cp $K koel").code, 0);
     let mut command = Command::new(shell.path("koel"));

@@ -36,7 +36,8 @@ mod unix {
     /// The entries of a folder that are examined: reading more would delay every restoration.
     const MAX_SWEPT: usize = 100_000;
 
-    /// Gives a file that was created for its owner only the mode that the umask gives to a new file.
+    /// Gives a file that was created for its owner only the mode that the umask gives to a new
+    /// file.
     pub(in crate::content) fn allow_usual_readers(file: &File) -> io::Result<()> {
         // The mask can only be read by setting it.
         let mask = umask(Mode::RWXG | Mode::RWXO);

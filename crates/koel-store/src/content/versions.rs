@@ -7,15 +7,15 @@
 //! A name is not inside another name, so each path belongs to one name. A log has no order of keys:
 //! versions are listed by number, without a pass over all chunks.
 //!
-//! **Numbers.** The next one is known from its own record, or else from the spare copy of the newest version
-//! (see below). If both are unreadable, a pass over all keys finds the versions that are readable,
-//! and looking up the numbers around them those whose record is damaged. Then the list may lack
-//! versions, and says so with the damage.
+//! **Numbers.** The next one is known from its own record, or else from the spare copy of the
+//! newest version (see below). If both are unreadable, a pass over all keys finds the versions that
+//! are readable, and looking up the numbers around them those whose record is damaged. Then the
+//! list may lack versions, and says so with the damage.
 //!
-//! **The spare copy.** The newest version is at the end of the log, where sectors are lost. So its record is written
-//! twice: a copy first, then the record of the next number, which is longer than a sector, then the
-//! version and the list of its name. The loss of one sector leaves the copy, or the version; and
-//! the copy tells the next number.
+//! **The spare copy.** The newest version is at the end of the log, where sectors are lost. So its
+//! record is written twice: a copy first, then the record of the next number, which is longer than
+//! a sector, then the version and the list of its name. The loss of one sector leaves the copy, or
+//! the version; and the copy tells the next number.
 //!
 //! The copy is used only if the record of its version is damaged. The next import writes that
 //! record again, before the copy is replaced.

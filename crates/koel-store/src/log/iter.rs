@@ -1,8 +1,9 @@
 //! Iterators over all keys and values of one moment, in the order in which they were written.
 //!
-//! A *view* is the store as it was at one moment, while it is written to. It has the segments and their ends. A record before such an end was live at that moment if
-//! the index has its location now, or has dropped it since. For the latter each view has a
-//! [`Watch`], to which a location is added *before* the index drops it.
+//! A *view* is the store as it was at one moment, while it is written to. It has the segments and
+//! their ends. A record before such an end was live at that moment if the index has its location
+//! now, or has dropped it since. For the latter each view has a [`Watch`], to which a location is
+//! added *before* the index drops it.
 //!
 //! So writers never wait for a view. While a view exists, it costs one number for each record that
 //! is overwritten, deleted or moved by a compaction. Segments that compaction drops stay open for

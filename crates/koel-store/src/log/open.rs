@@ -16,11 +16,11 @@
 //! earlier one. So replaying the records in order gives the state, and deleted keys stay deleted.
 //!
 //! **Hints** have millions of notes, so they are replayed shard by shard on all processors, in
-//! batches that prefetch. The effect of a note depends only on the earlier notes of its key, and those are in the same
-//! shard. Within a shard, a batch takes notes in order until one may have the hash of another in
-//! the batch. So all keys of a batch differ, and their order does not matter. Notes with a hash
-//! that is new to the index are inserted at once. The others are replayed one by one, which
-//! compares keys, or hashes if a record is damaged.
+//! batches that prefetch. The effect of a note depends only on the earlier notes of its key, and
+//! those are in the same shard. Within a shard, a batch takes notes in order until one may have the
+//! hash of another in the batch. So all keys of a batch differ, and their order does not matter.
+//! Notes with a hash that is new to the index are inserted at once. The others are replayed one by
+//! one, which compares keys, or hashes if a record is damaged.
 
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread;

@@ -7,11 +7,11 @@
 //! A large value can be read as a stream, block by block, and each block is checked before the
 //! caller gets a byte of it.
 //!
-//! **Damage.** A record may only replace one of the same key, so the keys are compared. If the old record is
-//! damaged, the hint of its segment decides: it has 64 bits of a hash of the key, under a checksum
-//! of its own. Two keys share that hash as rarely as wrong bytes have the right checksum. So a
-//! damaged record does not make other keys unreadable, and its own key can be written or deleted.
-//! Without a hint the damage stays an error.
+//! **Damage.** A record may only replace one of the same key, so the keys are compared. If the old
+//! record is damaged, the hint of its segment decides: it has 64 bits of a hash of the key, under a
+//! checksum of its own. Two keys share that hash as rarely as wrong bytes have the right checksum.
+//! So a damaged record does not make other keys unreadable, and its own key can be written or
+//! deleted. Without a hint the damage stays an error.
 
 use std::cell::RefCell;
 use std::io::{self, Read};

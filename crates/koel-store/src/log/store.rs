@@ -11,10 +11,11 @@
 //! Readers take none of these. They lock a shard of the index and the table of segments, each for a
 //! moment.
 //!
-//! **The next segment.** A segment is full if the next write would exceed its size; only a single record may. It is
-//! synced before the next segment starts, so only the last segment can have a torn end. Most of it
-//! is durable by then: a thread syncs it while it fills (`background.rs`). Until the manifest names
-//! the next one nothing has changed: a failure before that refuses the write.
+//! **The next segment.** A segment is full if the next write would exceed its size; only a single
+//! record may. It is synced before the next segment starts, so only the last segment can have a
+//! torn end. Most of it is durable by then: a thread syncs it while it fills (`background.rs`).
+//! Until the manifest names the next one nothing has changed: a failure before that refuses the
+//! write.
 
 use std::sync::{Arc, Mutex, RwLock};
 

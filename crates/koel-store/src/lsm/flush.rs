@@ -8,9 +8,10 @@
 //! later (`tend.rs`). So a flush or a merge waits for the
 //! manifest alone.
 //!
-//! **Ingestion** makes a table without the log and the memtable. All entries get one sequence number, which comes after all earlier writes and before all later
-//! ones. So earlier writes are flushed first, and other writes wait until the table is there. Reads
-//! go on, and see all entries or none.
+//! **Ingestion** makes a table without the log and the memtable. All entries get one sequence
+//! number, which comes after all earlier writes and before all later ones. So earlier writes are
+//! flushed first, and other writes wait until the table is there. Reads go on, and see all entries
+//! or none.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -9,10 +9,10 @@
 //! because of which a merge failed is left alone for a while (`failed.rs`). It divides the
 //! others: those on either side of it are merged for themselves.
 //!
-//! **Damage.** The hashes of a table say which keys it had. If each of those that cannot be read any more is in
-//! a younger input of the merge, and no snapshot may need an older version, the merge drops what
-//! the block had in any case. So damage ends with the next merge of all runs instead of preventing
-//! it. 64 bits of hash stand for a key here, as in a salvage.
+//! **Damage.** The hashes of a table say which keys it had. If each of those that cannot be read
+//! any more is in a younger input of the merge, and no snapshot may need an older version, the
+//! merge drops what the block had in any case. So damage ends with the next merge of all runs
+//! instead of preventing it. 64 bits of hash stand for a key here, as in a salvage.
 //!
 //! Memory: 16 bytes for each key of the damaged table, for the time of the check.
 

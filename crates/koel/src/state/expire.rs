@@ -113,7 +113,8 @@ impl Body<Buffer> {
         Some(body)
     }
 
-    /// The same as [`insert_stamped`](Self::insert_stamped) at age 0 for many keys, in order. Sets `added` for those that were new.
+    /// The same as [`insert_stamped`](Self::insert_stamped) at age 0 for many keys, in order. Sets
+    /// `added` for those that were new.
     pub(crate) fn insert_each_stamped<const KEEPS: bool>(
         &mut self,
         hashes: impl Hashes,
@@ -125,7 +126,8 @@ impl Body<Buffer> {
         })
     }
 
-    /// [`remove_stamped`](Self::remove_stamped) for many keys. Writes to `removed` whether each had a live entry.
+    /// [`remove_stamped`](Self::remove_stamped) for many keys. Writes to `removed` whether each had
+    /// a live entry.
     pub(crate) fn remove_each_stamped(&mut self, hashes: impl Hashes, removed: &mut [bool]) {
         let Ok(()) = self.one_by_one(hashes, 0, |body, key, address| {
             removed[key] = body.remove_stamped(address);

@@ -15,8 +15,8 @@ impl<B: AsRef<[u8]>> Table<B> {
     }
 
     /// Where the key with this address may live in a table of one size, and whether either bucket
-    /// holds its fingerprint. Returns a tuple: with an `Option`, LLVM adds a data-dependent branch in callers that only
-    /// count.
+    /// holds its fingerprint. Returns a tuple: with an `Option`, LLVM adds a data-dependent branch
+    /// in callers that only count.
     #[inline(always)]
     #[expect(unsafe_code, reason = "loads without a check")]
     pub(crate) fn find(&self, address: u64) -> (Location, bool) {

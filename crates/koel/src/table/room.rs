@@ -10,8 +10,8 @@ use crate::mem::buffer::Buffer;
 use crate::packing::{AnyPacking, Packing, SLOTS, is_near, with_packing};
 use crate::table::search::{BUDGET, End, EvictionPath, Neighbourhood, Neighbours, Search, Spares};
 
-/// Which of four buckets, by their numbers and slots, have a slot that is empty or has a dead entry:
-/// bit i for bucket i. For four at once, since it costs a call.
+/// Which of four buckets, by their numbers and slots, have a slot that is empty or has a dead
+/// entry: bit i for bucket i. For four at once, since it costs a call.
 pub(crate) type DeadTest<'a> = dyn Fn(&[u64; SLOTS], &[[u64; SLOTS]; SLOTS]) -> u32 + 'a;
 
 impl Table<Buffer> {
@@ -211,8 +211,8 @@ impl Around<'_> {
     }
 }
 
-/// What a search asks of buckets whatever their addresses, so that it is compiled once. Some entries
-/// may be dead.
+/// What a search asks of buckets whatever their addresses, so that it is compiled once. Some
+/// entries may be dead.
 #[derive(Clone, Copy)]
 struct Buckets<'a> {
     packing: &'a AnyPacking,

@@ -57,8 +57,8 @@ impl<B: AsRef<[u8]>> Table<B> {
     /// that growth can change is high, that of the slots that void entries leave.
     ///
     /// A split puts void entries in both halves, so they take the same share of the slots in a
-    /// table of any size. If all entries were void, there would be `v`, the match weight in units of
-    /// one bucket. Each other entry counts for half of one or less in `v`. So there are at least
+    /// table of any size. If all entries were void, there would be `v`, the match weight in units
+    /// of one bucket. Each other entry counts for half of one or less in `v`. So there are at least
     /// twice `v` less the number of entries.
     pub(crate) fn may_gain_room(&self, entries: u64) -> bool {
         let (buckets, entries) = (self.buckets() as f64, entries as f64);

@@ -1,5 +1,5 @@
-//! The promised false-positive rate, bounded from both sides; `alike.rs` measures all types at every
-//! load.
+//! The promised false-positive rate, bounded from both sides; `alike.rs` measures all types at
+//! every load.
 
 use koel::CuckooFilter;
 use testkit::addressing::Addressing;

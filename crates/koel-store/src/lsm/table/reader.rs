@@ -5,7 +5,8 @@
 //!
 //! **Cache.** Blocks stay in memory up to a number of bytes, shared by all tables of a store.
 //! `quick_cache` decides which blocks stay, much as S3-FIFO does: a scan does not push out what is
-//! read often. A block is checked and decompressed when it is read from the file, and never again while it is here.
+//! read often. A block is checked and decompressed when it is read from the file, and never again
+//! while it is here.
 
 use std::sync::{Arc, OnceLock};
 
