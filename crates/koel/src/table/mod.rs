@@ -167,6 +167,7 @@ impl<B: AsRef<[u8]>> Table<B> {
     }
 
     /// A table of one size in `bytes`.
+    #[cfg(any(test, all(feature = "std", target_has_atomic = "64")))]
     pub(crate) fn fixed(base: Geometry, layout: Layout, bytes: B) -> Self {
         Self::new(LinearHashing::fixed(base), layout, bytes)
     }

@@ -239,6 +239,7 @@ impl Geometry {
     }
 
     /// The location of a fingerprint found in bucket `bucket` of the table, as its home.
+    #[cfg(any(test, all(feature = "std", target_has_atomic = "64")))]
     pub(crate) fn location_of(&self, bucket: u64, fingerprint: u64) -> Location {
         let base = bucket - bucket % u64::from(self.segment_buckets);
         let alternate = self.alternate(base, bucket, fingerprint);
