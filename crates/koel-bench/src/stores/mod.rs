@@ -11,7 +11,7 @@
 //! | `workloads.rs` | `ycsb`, and `overwrites`: the cost of compaction |
 //!
 //! All data is in the page cache. To add a store, write a file with a type that implements
-//! [`Store`](subject::Store), and add a line to [`SUBJECTS`].
+//! [`Store`], and add a line to [`SUBJECTS`].
 
 mod candystore;
 mod entries;
