@@ -89,8 +89,8 @@ def test_whatever_is_lost_damaged_or_foreign_is_an_error(tmp_path: Path) -> None
         (pieces[:2], len(KEYS), "keys are in the pieces, not 30000"),
         ([pieces[0], damaged], None, "piece 1, counted from 0, is damaged"),
         (several(seed=2).build(several(seed=2).split(KEYS)), None, "piece 0.* another plan"),
-        (pieces + plan.build(plan.split(KEYS[1:])), None, "contradicts an earlier piece"),
-        ([part], None, "not those of a piece"),
+        (pieces + plan.build(plan.split(KEYS[1:])), None, "different from an earlier piece"),
+        ([part], None, "not a piece: its first bytes"),
         ([b""], None, "piece 0.* damaged or cut short"),
     ]
     for wrong, keys, message in faults:

@@ -66,7 +66,7 @@ pub enum MessageError {
     #[error("forged, or a program has an error: {0}")]
     Forged(ImageError),
     /// Another piece of the same segment came before, with other keys.
-    #[error("another one than an earlier piece of segment {segment}; build that segment again")]
+    #[error("different from an earlier piece of segment {segment}; build that segment again")]
     Contradicts {
         /// The segment.
         segment: u64,
