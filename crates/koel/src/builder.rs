@@ -7,7 +7,7 @@
 use core::marker::PhantomData;
 
 use crate::address::hash::KeyHasher;
-use crate::address::route::Route;
+use crate::address::hash::Route;
 use crate::image::shape::{Prefer, Profile};
 
 /// Steps of a window by default: a key may be in for 4 % longer than the window.

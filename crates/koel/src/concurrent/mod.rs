@@ -50,7 +50,7 @@ use core::fmt;
 use crate::Key;
 use crate::address::geometry::Location;
 use crate::address::hash::KeyHasher;
-use crate::address::route::Route;
+use crate::address::hash::Route;
 use crate::image::shape::{self, Profile};
 use crate::packing::{Layout, SLOTS};
 use crate::side::Counters;

@@ -16,7 +16,7 @@ use super::shape::{Profile, Shape};
 use super::sizing;
 use crate::address::geometry::{CORE_BITS, Geometry};
 use crate::address::hash::KeyHasher;
-use crate::address::route::Route;
+use crate::address::hash::Route;
 use crate::error::{ImageError, require};
 use crate::packing::{Codec, Layout, MAX_VALUE_BITS, SLOTS};
 use crate::table::{LinearHashing, Table, table_bytes};

@@ -1,7 +1,7 @@
 //! The shape and the settings of a table.
 
 use crate::address::geometry::{CORE_BITS, CORES, Geometry};
-use crate::address::route::Route;
+use crate::address::hash::Route;
 use crate::packing::Layout;
 
 /// Whether a filter is optimised for size or for speed.

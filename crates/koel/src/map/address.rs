@@ -20,8 +20,8 @@
 use core::array;
 use core::num::NonZeroU64;
 
+use crate::address::geometry::wide_product;
 use crate::address::hash::finalize;
-use crate::address::wide_product::wide_product;
 
 /// The mixed 64-bit hash of a key. It is stored beside the key, so moving an entry calls no user
 /// code. It is never 0, so that an `Option` of an entry takes no extra space.

@@ -1,9 +1,8 @@
 //! Lookups of a block of keys: their buckets are loaded one by one, and compared in vector code.
 
-use super::bytes::{byte_index, read};
-use super::register::Opened;
-use super::slot_coding::Coding;
-use super::swar::Lanes;
+use super::bits::{byte_index, read};
+use super::coding::Coding;
+use super::lanes::{Lanes, Opened};
 use super::{Matching, Packing};
 use crate::address::geometry::Locations;
 use crate::mem::prefetch::{self, prefetch};

@@ -5,7 +5,7 @@
 //! Other buckets are decoded as a whole, and a bit a slot says which of them match.
 
 use super::bits::{SLOTS, either, low_ones, lowest};
-use super::swar::Lanes;
+use super::lanes::Lanes;
 
 /// Iterates over the slots of a pair of buckets that match a key.
 #[derive(Clone, Debug)]

@@ -10,12 +10,11 @@
 
 use core::marker::PhantomData;
 
+use super::bits::{bit_in_byte, byte_index};
 use super::block::{Batch, InRegisters, Words};
-use super::bytes::{bit_in_byte, byte_index};
+use super::coding::Coding;
+use super::lanes::{Lanes, Opened};
 use super::layout::Layout;
-use super::register::Opened;
-use super::slot_coding::Coding;
-use super::swar::Lanes;
 use super::{Matching, Packing};
 use crate::mem::vector::BLOCK;
 

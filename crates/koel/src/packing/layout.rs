@@ -18,8 +18,8 @@
 use core::fmt;
 
 use super::bits::SLOTS;
+use super::coding::{Coding, Plain, Sorted};
 use super::marked::Marked;
-use super::slot_coding::{Coding, Plain, Sorted};
 use crate::address::geometry::{CORE_BITS, CORES};
 
 /// The widest bucket in bits, except for slots of [`WIDE_SLOT_BITS`].

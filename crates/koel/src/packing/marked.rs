@@ -15,7 +15,7 @@
 //! The low half of the core is in the low four bits, because a semi-sorted bucket stores those
 //! apart, where prefixes could not be compared.
 
-use super::semisort::LOW_BITS as LOW_CORE;
+use super::coding::LOW_BITS as LOW_CORE;
 use crate::address::geometry::CORE_BITS;
 
 /// The bits of the core below the stored bits.

@@ -2,8 +2,7 @@
 //!
 //! | file | buckets |
 //! |---|---|
-//! | `plain64` | plain slots, at most 64 bits: one register |
-//! | `sorted64` | semi-sorted slots, at most 64 bits: one register, and the nibbles |
+//! | `narrow` | at most 64 bits: one register; semi-sorted ones have their nibbles, too |
 //! | `sorted_wide` | wider semi-sorted ones whose lanes fit into one register |
 //! | `halves` | all others of at most 128 bits, plain or semi-sorted: two registers of two lanes |
 //! | `slots64` | slots of 64 bits: a register each |
@@ -13,53 +12,42 @@
 //! and the code below that is compiled for it.
 //!
 //! * `layout` says what the bits mean, `marked` what those of a growing table's fingerprints mean.
-//! * `slot_coding` and `semisort` encode and decode slots.
-//! * `register`, `swar` and `prefix` test all lanes of a register at once; `matching` compares them
-//!   with a key, `block` does so for 64 keys.
-//! * `narrow` has the code that `plain64` and `sorted64` share.
+//! * `coding` encodes and decodes slots.
+//! * `lanes` and `prefix` compare all lanes of a register with a key at once, `block` does so for 64
+//!   keys.
 
 mod bits;
 mod block;
-mod bytes;
 mod candidates;
+mod coding;
 mod halves;
+mod lanes;
 mod layout;
 mod marked;
-mod matching;
 mod narrow;
-mod plain64;
 mod prefix;
-mod register;
-mod semisort;
-mod slot_coding;
 mod slots64;
-mod sorted64;
 mod sorted_wide;
-mod swar;
 mod unpacked;
 
 use crate::mem::vector::BLOCK;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) use bits::low_word;
-pub(crate) use bits::{SLOTS, either};
+pub(crate) use bits::{SLOTS, bit_in_byte, byte_index, either, load, store};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) use block::match_words;
 pub(crate) use block::{Batch, Words, is_near};
-pub(crate) use bytes::{bit_in_byte, byte_index, load, store};
 pub(crate) use candidates::Candidates;
+use coding::{Coding, Plain, Sorted};
 use halves::Halves;
+pub(crate) use lanes::{Exact, Matching, Prefixed};
+use lanes::{Lanes, Opened, pair};
 pub(crate) use layout::{Bucket, MAX_VALUE_BITS, WIDE_SLOT_BITS};
 pub use layout::{Codec, Layout};
 pub(crate) use marked::Marked;
-pub(crate) use matching::{Exact, Matching, Prefixed};
-pub(crate) use narrow::Narrow;
-pub(crate) use plain64::Plain64;
-use register::{Opened, pair};
-use slot_coding::{Coding, Plain, Sorted};
+pub(crate) use narrow::{Narrow, Plain64, Sorted64};
 use slots64::Slots64;
 use sorted_wide::SortedWide;
-pub(crate) use sorted64::Sorted64;
-use swar::Lanes;
 pub(crate) use unpacked::{Unpacked, Widening};
 use wide::u64x2;
 

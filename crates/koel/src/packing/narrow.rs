@@ -5,18 +5,20 @@
 //! of bytes, a concurrent filter from atomics. A change is computed as the bits to flip, so a write
 //! needs neither the old word nor a mask.
 //!
+//! A semi-sorted bucket may start in the middle of a byte. The 64 bits from that byte on have all of
+//! it: a bucket of more than 60 bits has 64, and starts with a byte.
+//!
 //! One vector register compares both words of a pair. The integer unit computes the addresses of
 //! the next keys, and instructions that wait for memory are in its way: inserts and removals take
 //! 10 % less time (docs/decisions/0011-inserts.md).
 
 use wide::u64x2;
 
-use super::bits::{by_mask, either, entry, lowest, mask};
+use super::bits::{by_mask, byte_index, either, entry, lowest, mask, xor_at};
 use super::block::{Batch, InRegisters, Words};
-use super::bytes::{byte_index, xor_at};
-use super::register::{Opened, pair};
-use super::slot_coding::Coding;
-use super::swar::Lanes;
+use super::coding::{Coding, Open, Plain, Sorted, code_of, computed_code_of};
+use super::lanes::{Lanes, Opened, pair};
+use super::layout::Layout;
 use super::{Matching, Packing, Put, Taken, once};
 use crate::mem::vector::BLOCK;
 
@@ -254,4 +256,98 @@ impl<P: Narrow> InRegisters for P {
     fn open(&self, shift: u32, read: impl Fn(usize) -> u64) -> [Opened<u64>; 1] {
         [Narrow::open(self, read(0) >> shift)]
     }
+}
+
+/// Four plain slots in one register: the fastest packing, and the only one whose lanes are the
+/// slots.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain64 {
+    lanes: Lanes,
+}
+
+impl Plain64 {
+    pub(crate) fn new(layout: Layout) -> Self {
+        Self { lanes: Lanes::new::<Plain>(layout, 4) }
+    }
+}
+
+impl Narrow for Plain64 {
+    type Coding = Plain;
+
+    #[inline]
+    fn lanes(&self) -> &Lanes {
+        &self.lanes
+    }
+
+    /// The lowest bit of the lane times a slot is the slot in the lane.
+    #[inline(always)]
+    fn change<const IN_VECTOR: bool>(
+        &self,
+        _word: Opened<u64>,
+        tops: u64,
+        old: Option<u64>,
+        new: u64,
+    ) -> u64 {
+        (lowest(tops) >> (self.lanes.width - 1)).wrapping_mul(old.unwrap_or(0) ^ new)
+    }
+}
+
+/// Four semi-sorted slots in one register.
+#[derive(Clone, Copy)]
+pub(crate) struct Sorted64 {
+    lanes: Lanes,
+    /// The bits of the bucket.
+    bucket: u64,
+}
+
+impl Sorted64 {
+    pub(crate) fn new(layout: Layout) -> Self {
+        let bucket = u64::MAX >> (u64::BITS - layout.bucket_bits());
+        Self { lanes: Lanes::new::<Sorted>(layout, 4), bucket }
+    }
+
+    /// Whether blocks of new entries can be planned: whether lanes show the cores of fingerprints.
+    pub(crate) fn plans_entries(&self) -> bool {
+        self.lanes.core_in_lane
+    }
+}
+
+impl Narrow for Sorted64 {
+    type Coding = Sorted;
+
+    #[inline]
+    fn lanes(&self) -> &Lanes {
+        &self.lanes
+    }
+
+    #[inline(always)]
+    fn change<const IN_VECTOR: bool>(
+        &self,
+        word: Opened<u64>,
+        tops: u64,
+        old: Option<u64>,
+        new: u64,
+    ) -> u64 {
+        let (lanes, nibbles) = replaced(&self.lanes, word, tops, old, new);
+        let code = if IN_VECTOR { computed_code_of(nibbles) } else { code_of(nibbles) };
+        (word.0 ^ (lanes | code << (4 * self.lanes.width))) & self.bucket
+    }
+}
+
+/// The lanes of a word, without anything above them, and its nibbles, after `new` has replaced
+/// entry `old` in the lowest lane of `tops`. An `old` of `None` and a `new` of 0 are empty slots.
+#[inline(always)]
+pub(super) fn replaced(
+    lanes: &Lanes,
+    word: Opened<u64>,
+    tops: u64,
+    old: Option<u64>,
+    new: u64,
+) -> Opened<u64> {
+    let (top, width) = (lowest(tops), lanes.width);
+    let lane = lanes.count(top.wrapping_sub(1) & lanes.tops());
+    let open = Open { lanes: word.0, nibbles: word.1, width };
+    let rest = if old.is_none() { open } else { open.without((top, lane)) };
+    let open = if new == 0 { rest } else { rest.with(new) };
+    (open.lanes & (u64::MAX >> (u64::BITS - 4 * width)), open.nibbles)
 }

@@ -14,8 +14,8 @@
 //! * The comparison subtracts from the top bit of the core, which stays set where the lane matches.
 //!   A sum sets the same bit of another word where the cores differ.
 
+use super::lanes::Register;
 use super::marked::Marked;
-use super::register::Register;
 
 /// The masks of marked fingerprints, each for every lane.
 #[derive(Clone, Copy, Default)]

@@ -1,10 +1,9 @@
 //! Slots of 64 bits, as maplets of large values have them: four registers of one lane each.
 
-use super::bytes::{byte_index, read};
+use super::bits::{byte_index, read};
+use super::coding::Plain;
+use super::lanes::{Lanes, Opened};
 use super::layout::Layout;
-use super::register::Opened;
-use super::slot_coding::Plain;
-use super::swar::Lanes;
 use super::{Packing, SLOTS};
 
 /// Plain slots of 64 bits.

@@ -3,15 +3,12 @@
 //! Filters for 0.1 to 0.4 % have them when they have grown. Read as halves, batched lookups would
 //! take a third longer (docs/decisions/0008-growth.md).
 
-use super::bits::entry;
+use super::bits::{entry, store};
 use super::block::{Batch, InRegisters, Words};
-use super::bytes::store;
+use super::coding::{Coding, Sorted, code_of};
+use super::lanes::{Lanes, Opened};
 use super::layout::Layout;
-use super::register::Opened;
-use super::semisort;
-use super::slot_coding::{Coding, Sorted};
-use super::sorted64::replaced;
-use super::swar::Lanes;
+use super::narrow::replaced;
 use super::{Matching, Packing};
 use crate::mem::vector::BLOCK;
 
@@ -80,7 +77,7 @@ impl Packing for SortedWide {
         if equal != 0 {
             let width = self.lanes.width;
             let (lanes, nibbles) = replaced(&self.lanes, word, equal, entry(old), new);
-            let word = u128::from(lanes) | u128::from(semisort::code_of(nibbles)) << (4 * width);
+            let word = u128::from(lanes) | u128::from(code_of(nibbles)) << (4 * width);
             store(bytes, start, Sorted::bucket_bits(width), word);
         }
         equal != 0

@@ -4,11 +4,10 @@
 //! written. A narrow bucket stores as many of the first bits of a longer fingerprint as it has room
 //! for. Lookups take two to three times as long meanwhile.
 
-use super::bytes::{load, store};
+use super::bits::{load, store};
+use super::coding::Plain;
+use super::lanes::{Lanes, Opened};
 use super::layout::{Bucket, Layout};
-use super::register::Opened;
-use super::slot_coding::Plain;
-use super::swar::Lanes;
 use super::{Packing, SLOTS};
 
 /// How far the widening of a table is.

@@ -11,7 +11,7 @@ use core::ops::{ControlFlow, Range};
 use super::{Buckets, Candidates, Table, Words};
 use crate::Key;
 use crate::address::geometry::Locations;
-use crate::address::route::Route;
+use crate::address::hash::Route;
 use crate::mem::prefetch::prefetch_many;
 use crate::mem::vector::{BLOCK, InstructionSet};
 use crate::packing::{Exact, Matching, Prefixed};

@@ -36,8 +36,6 @@ use core::hint::select_unpredictable;
 
 pub(crate) use many::{Locations, product};
 
-use crate::address::wide_product::wide_product;
-
 /// Bits of the fingerprint that choose the alternate bucket.
 pub(crate) const CORE_BITS: u32 = 6;
 /// Values of the core: 1 to 63.
@@ -245,6 +243,15 @@ impl Geometry {
         let alternate = self.alternate(base, bucket, fingerprint);
         Location { base, home: bucket, alternate, fingerprint }
     }
+}
+
+/// The low and the high half of `a * b`. `u64::carrying_mul` is stable since Rust 1.91, and the library
+/// compiles with 1.89.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
+pub(crate) fn wide_product(a: u64, b: u64) -> (u64, u64) {
+    let product = u128::from(a) * u128::from(b);
+    (product as u64, (product >> u64::BITS) as u64)
 }
 
 /// The low 32 bits of a value that has no others.

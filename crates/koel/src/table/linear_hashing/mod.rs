@@ -35,8 +35,9 @@ mod names;
 
 use core::hint::select_unpredictable;
 
-use crate::address::geometry::{CORE_BITS, CORES, Geometry, Locations, low_half, product};
-use crate::address::wide_product::wide_product;
+use crate::address::geometry::{
+    CORE_BITS, CORES, Geometry, Locations, low_half, product, wide_product,
+};
 use crate::mem::vector::{Column, InstructionSet};
 use crate::packing::{Marked, Widening};
 

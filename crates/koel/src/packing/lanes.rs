@@ -1,21 +1,87 @@
-//! Tests all lanes of a register at once (SWAR: SIMD within a register).
+//! Compares a key with all slots in a register at once (SWAR: SIMD within a register).
 //!
-//! A lane is `width` bits, lane 0 lowest. It holds a slot, or the part of a semi-sorted slot that
-//! its code does not have. [`Lanes`] has the masks of one layout, computed once, so one piece of
-//! code serves every width.
+//! A register is one of 64 bits, or two side by side in a vector register. A lane of it is `width`
+//! bits, lane 0 lowest. It holds a slot, or the part of a semi-sorted slot that its code does not
+//! have. [`Lanes`] has the masks of one layout, computed once, so one piece of code serves every
+//! width.
 //!
 //! A test takes the difference of a word and a slot, and finds the lanes of it that are zero. No
 //! carry leaves a lane: adding `0111..1` to the low bits of a lane sets its top bit exactly when
 //! one of them is set. Results are *tops*: the top bit of every lane that passed. Bits above the
 //! lanes do not matter.
+//!
+//! There are two ways to compare an entry with a key, each a [`Matching`]. In a table of one size,
+//! an entry matches the key whose fingerprint it is. In a table that grows, it matches the keys
+//! that it is a prefix of (prefix.rs).
+//!
 //! Source: H. Warren, Hacker's Delight, section 6-1.
 
+use core::ops::{Add, BitAnd, BitOr, BitXor, Not, Shl, Shr, Sub};
+
+use wide::u64x2;
+
 use super::bits::{low_ones, low_word};
+use super::coding::Coding;
 use super::layout::Layout;
 use super::prefix::Prefixes;
-use super::register::{Opened, Pattern, Register};
-use super::slot_coding::Coding;
-use crate::address::geometry::{CORE_BITS, low_half};
+use crate::address::geometry::{CORE_BITS, Locations, low_half};
+use crate::mem::vector::Column;
+
+/// A register on which lane tests work.
+pub(crate) trait Register:
+    Copy
+    + Add<Output = Self>
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + BitXor<Output = Self>
+    + Not<Output = Self>
+    + Shl<u32, Output = Self>
+    + Shr<u32, Output = Self>
+    + Sub<Output = Self>
+{
+    /// The register with this mask, whose upper 64 bits equal its lower ones.
+    fn of(mask: u128) -> Self;
+    /// The difference modulo 2^64.
+    fn less(self, other: Self) -> Self;
+}
+
+impl Register for u64 {
+    #[inline]
+    fn of(mask: u128) -> Self {
+        low_word(mask)
+    }
+
+    #[inline]
+    fn less(self, other: Self) -> Self {
+        self.wrapping_sub(other)
+    }
+}
+
+/// Every x86-64 processor has a vector unit that works on both words at once.
+impl Register for u64x2 {
+    #[inline]
+    fn of(mask: u128) -> Self {
+        Self::new([low_word(mask), low_word(mask >> u64::BITS)])
+    }
+
+    #[inline]
+    fn less(self, other: Self) -> Self {
+        self - other
+    }
+}
+
+/// Lanes, and the packed nibbles of their slots; the nibbles of plain slots are 0.
+pub(crate) type Opened<R> = (R, R);
+
+/// A slot in every lane, to compare with opened words: its lanes, and its nibble at the low end of
+/// each.
+pub(crate) type Pattern<R> = (R, R);
+
+/// Two words or two patterns side by side.
+#[inline]
+pub(super) fn pair([one, other]: [(u64, u64); 2]) -> (u64x2, u64x2) {
+    (u64x2::new([one.0, other.0]), u64x2::new([one.1, other.1]))
+}
 
 /// The lower two of four nibbles, in each of two registers.
 const LOW_PAIR: u128 = 0xff | 0xff << u64::BITS;
@@ -168,5 +234,110 @@ impl Lanes {
     pub(super) fn bits(&self, tops: u64, count: u32) -> u32 {
         let passed = tops >> (self.width - 1);
         (0..count).map(|i| low_half((passed >> (i * self.width)) & 1) << i).sum()
+    }
+}
+
+/// How lanes are compared with a key.
+pub(crate) trait Matching {
+    /// Not 0 if a lane matches.
+    fn any<R: Register, C: Coding>(lanes: &Lanes, word: Opened<R>, pattern: Pattern<R>) -> R;
+
+    /// The tops of all lanes that match.
+    fn tops<R: Register, C: Coding>(lanes: &Lanes, word: Opened<R>, pattern: Pattern<R>) -> R;
+
+    /// The keys of a block of locations: those to compare with the first bucket of each, and those
+    /// for the second.
+    fn keys(locations: &Locations) -> [&Column; 2];
+}
+
+/// The fingerprint in the lane is the key's.
+pub(crate) struct Exact;
+
+impl Matching for Exact {
+    #[inline(always)]
+    fn any<R: Register, C: Coding>(lanes: &Lanes, word: Opened<R>, pattern: Pattern<R>) -> R {
+        lanes.any_zero(lanes.difference::<R, C>(word, pattern, lanes.fingerprints))
+    }
+
+    #[inline(always)]
+    fn tops<R: Register, C: Coding>(lanes: &Lanes, word: Opened<R>, pattern: Pattern<R>) -> R {
+        lanes.zero(lanes.difference::<R, C>(word, pattern, lanes.fingerprints))
+    }
+
+    /// Both buckets store the same fingerprint.
+    #[inline]
+    fn keys(locations: &Locations) -> [&Column; 2] {
+        [locations.fingerprints(); 2]
+    }
+}
+
+/// The marked fingerprint in the lane stores the first bits of the key. The key is given as its
+/// longest fingerprint.
+pub(crate) struct Prefixed;
+
+impl Matching for Prefixed {
+    #[inline(always)]
+    fn any<R: Register, C: Coding>(lanes: &Lanes, word: Opened<R>, pattern: Pattern<R>) -> R {
+        let nibbles = C::SORTED.then(|| lanes.nibble_difference(word.1, pattern));
+        lanes.prefixes.matches(word.0, pattern.0, nibbles)
+    }
+
+    #[inline(always)]
+    fn tops<R: Register, C: Coding>(lanes: &Lanes, word: Opened<R>, pattern: Pattern<R>) -> R {
+        Self::any::<R, C>(lanes, word, pattern) << lanes.prefixes.above
+    }
+
+    #[inline]
+    fn keys(locations: &Locations) -> [&Column; 2] {
+        let [home, other] = locations.keys();
+        [home, other]
+    }
+}
+
+impl Lanes {
+    /// Whether a lane of the first word matches the first key, or one of the second the second. The
+    /// nibbles of both keys are equal. No branch on the data: the vector unit compares both words
+    /// at once.
+    #[inline(always)]
+    pub(super) fn pair_matches<M: Matching, C: Coding>(
+        &self,
+        words: [Opened<u64>; 2],
+        keys: [u64; 2],
+    ) -> bool {
+        let [home, other] = [self.pattern::<C>(keys[0]), self.pattern::<C>(keys[1])];
+        let pattern = pair([home, (other.0, home.1)]);
+        let [one, other] = M::any::<_, C>(self, pair(words), pattern).to_array();
+        (one | other) != 0
+    }
+
+    /// Not 0 if a slot of a bucket of two or four registers matches the key. The vector unit
+    /// compares two registers at once.
+    #[inline(always)]
+    pub(super) fn any_match<M: Matching, C: Coding>(
+        &self,
+        registers: &[Opened<u64>],
+        key: u64,
+    ) -> u64x2 {
+        let (pairs, pattern) = (registers.as_chunks().0, pair([self.pattern::<C>(key); 2]));
+        let any = |&words: &[Opened<u64>; 2]| M::any::<u64x2, C>(self, pair(words), pattern);
+        pairs.iter().map(any).fold(u64x2::of(0), |found, any| found | any)
+    }
+
+    /// [`pair_matches`](Self::pair_matches) as 1 or 0, by arithmetic alone, for vector code.
+    #[inline(always)]
+    pub(super) fn match_byte<M: Matching, C: Coding>(
+        &self,
+        [one, other]: [Opened<u64>; 2],
+        keys: [u64; 2],
+    ) -> u8 {
+        let any = |word, key| M::any::<u64, C>(self, word, self.pattern::<C>(key));
+        let matches = any(one, keys[0]) | any(other, keys[1]);
+        ((matches | matches.wrapping_neg()) >> 63) as u8
+    }
+
+    /// The tops of all lanes of a word that match the key.
+    #[inline]
+    pub(super) fn matching_tops<M: Matching, C: Coding>(&self, word: Opened<u64>, key: u64) -> u64 {
+        M::tops::<u64, C>(self, word, self.pattern::<C>(key))
     }
 }
