@@ -17,8 +17,8 @@ export function hexadecimal(slot) {
 export function pictureOf(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset);
   const number = (at) => Number(view.getBigUint64(at, true));
-  const [base, bits] = [view.getUint32(20, true), bytes[15]];
-  const buckets = base * 2 ** bytes[24] + number(32);
+  const [base, bits] = [view.getUint32(24, true), bytes[17]];
+  const buckets = base * 2 ** bytes[21] + view.getUint32(32, true);
   const slot = (bit) => {
     const [at, shift] = [HEADER + (bit >>> 3), bit & 7];
     const number = bytes.subarray(at, at + 5).reduceRight((number, byte) => 256 * number + byte, 0);
@@ -27,10 +27,10 @@ export function pictureOf(bytes) {
   const counters = HEADER + 8 * Math.ceil((buckets * bits) / 16) + PADDING;
   const counter = (at) => [view.getBigUint64(at, true), number(at + 8)];
   return {
-    ...{ base, isMarked: bytes[25] === 1, fraction: bytes[26], known: bytes[27] },
-    ...{ narrow: view.getUint32(172, true), stashed: view.getUint32(144, true) },
+    ...{ base, isMarked: bytes[18] === 1, fraction: bytes[19], known: bytes[20] },
+    ...{ narrow: view.getUint32(36, true), stashed: view.getUint32(136, true) },
     table: Array.from({ length: buckets }, (_, bucket) => [0, 1, 2, 3].map((i) => slot((4 * bucket + i) * bits))),
-    counters: new Map(Array.from({ length: number(96) }, (_, i) => counter(counters + 16 * i))),
+    counters: new Map(Array.from({ length: number(120) }, (_, i) => counter(counters + 16 * i))),
   };
 }
 
@@ -110,8 +110,8 @@ export function differences(before, after, place, adds, isRefused) {
     return { bucket: into - before.base * 2 ** Math.floor(Math.log2(into / before.base)), into };
   });
   const changes = changesOf(table, after.table).filter(({ bucket }) => halves.every((half) => half.bucket !== bucket));
-  // Growth gives counters other names.
-  const counts = begins || halves.length > 0 ? [] : counted(before, after);
+  // Splitting an entry without known bits gives both halves its counter.
+  const counts = halves.length > 0 ? [] : counted(before, after);
   const isFull = place.buckets.every((bucket) =>
     table[bucket]?.every((slot) => slot !== "0" && !place.fingerprints.includes(slot)),
   );

@@ -10,6 +10,7 @@ use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple, PyType};
+use smallvec::SmallVec;
 
 use crate::batch::{CHUNK, more, with_keys};
 use crate::body::{MappedMaplet, with_filter};
@@ -37,7 +38,8 @@ use crate::source::{all_hashes, numpy_module};
 /// most about 0.7 times that. So maplets are for values that can be checked where they lead: which
 /// of many files has the key, or where in a file its record starts.
 ///
-/// A key may have up to eight values. With two values for each key, make room for a tenth more.
+/// A key may have any number of values. Those beyond eight take more memory than the others. With
+/// two values for each key, make room for a tenth more.
 ///
 /// Parameters
 /// ----------
@@ -131,10 +133,10 @@ impl Maplet {
     ///     []
     fn get(&self, key: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
         let hash = self.hashing.hash(key)?;
-        let values = self
-            .contents
-            .read(key.py(), |contents| with_filter!(contents, maplet => maplet.get(&hash)));
-        Ok(values.collect())
+        Ok(self.contents.read(
+            key.py(),
+            |contents| with_filter!(contents, maplet => maplet.get(&hash).collect()),
+        ))
     }
 
     fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
@@ -159,9 +161,13 @@ impl Maplet {
         keys: &Bound<'py, PyAny>,
         width: u32,
     ) -> PyResult<(Words<'py>, Words<'py>)> {
-        let work = self.contents.lookup(|contents, chunk, found: &mut [Values]| {
+        let work = self.contents.lookup(|contents, chunk, found: &mut [SmallVec<[u64; 2]>]| {
             with_filter!(contents, maplet => with_keys!(chunk, keys => {
-                maplet.get_many(keys, found);
+                let mut values = vec![Values::default(); keys.len()];
+                maplet.get_many(keys, &mut values);
+                for (found, values) in found.iter_mut().zip(values) {
+                    *found = values.collect();
+                }
             }));
         });
         let (mut offsets, mut values) = (vec![0], Vec::new());
@@ -169,7 +175,7 @@ impl Maplet {
             reserve(&mut offsets, found.len())?;
             for some in found {
                 reserve(&mut values, some.len())?;
-                values.extend(some);
+                values.extend_from_slice(some);
                 offsets.push(values.len() as u64);
             }
             Ok(())

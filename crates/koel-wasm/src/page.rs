@@ -10,7 +10,7 @@ use crate::host::{Host, Settings};
 
 /// Bytes of the header of a file, and where some of its fields are (docs/FORMAT.md).
 const HEADER: usize = 192;
-const SEGMENT_BUCKETS: usize = 20;
+const SEGMENT_BUCKETS: usize = 24;
 const CHECKSUMS: [usize; 2] = [176, 184];
 
 impl Host {

@@ -66,6 +66,12 @@ impl Settings {
         }
     }
 
+    /// The most counters and keys in the stash: one for each key.
+    pub(crate) fn counter_limit(&self) -> u64 {
+        let default = if self.grow_from.is_some() { u64::MAX } else { self.capacity };
+        self.counter_limit.unwrap_or(default)
+    }
+
     /// From keys to addresses.
     pub(crate) fn route(&self) -> Route {
         self.route

@@ -64,16 +64,6 @@ pub enum FullError {
     /// A count would pass 2^64 - 1: that of a key, or of all keys together.
     #[error("the count of a key, or of all keys, would pass 2^64 - 1; remove copies first")]
     Overflow,
-    /// Both buckets of a key in a maplet are full of entries that have no other bucket: other
-    /// values of the key, or values of keys with the same two buckets.
-    #[error(
-        "the two buckets of the key are full with {held} values of this key or of keys with \
-         the same buckets; remove or replace one"
-    )]
-    Values {
-        /// The number of these entries: 8, or 4 where both buckets of the key are the same.
-        held: u64,
-    },
 }
 
 /// A filter or maplet that cannot be built with these settings.

@@ -391,8 +391,8 @@ macro_rules! counted_face {
             }
 
             /// The number of distinct keys in the stash, beside the table: their buckets were full,
-            /// and no eviction path led to an empty slot. Each takes 16 bytes of the file image and
-            /// about 30 in memory, and is never reported by mistake.
+            /// and no eviction path led to an empty slot. Each takes 24 bytes of the file image and
+            /// about 40 in memory, and is never reported by mistake.
             /// There are a few in millions, unless somebody chose keys that have the same buckets.
             #[must_use]
             pub fn stashed_keys(&self) -> u64 {

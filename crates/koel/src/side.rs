@@ -3,17 +3,17 @@
 //! | list | name | number |
 //! |---|---|---|
 //! | counters | the name of an entry | what its slots do not count of its keys |
-//! | stash | the address of a key that found no slot | its copies |
+//! | stash | the address and the value of a key that found no slot | its copies |
 //! | corrections | the address of a key that is known to be absent | none |
 //!
-//! * **Counters.** An entry is named by its [identity](crate::table::LinearHashing::identity). It
-//!   may have more copies than slots, or in a counting filter a count that a slot cannot hold. A
-//!   counter exists only while an entry of its name is in the buckets. So
-//!   `contains` never reads counters. Growth does not change the names of a growing table.
+//! * **Counters.** An entry has a [name](crate::address::geometry::Geometry::name), which growth
+//!   does not change. It may have more copies than slots, or in a counting filter a count that a
+//!   slot cannot hold. A counter exists only while an entry of its name is in the buckets. So
+//!   `contains` never reads counters.
 //! * **Stash.** A key whose two buckets are full, where no eviction path leads to an empty slot, is
-//!   kept here. Honest keys hardly ever are: a few in millions, where buckets are being widened.
-//!   Keys that somebody chose for one pair of buckets all are, and then cost what is said below
-//!   instead of growth.
+//!   kept here; in a maplet with its value, otherwise with 0. Honest keys hardly ever are: a few in
+//!   millions, where buckets are being widened. Keys that somebody chose for one pair of buckets
+//!   all are, and then cost what is said below instead of growth.
 //! * **Corrections.** `contains` is false for their addresses, whatever entry matches. No key that
 //!   is in has one: an insert takes it back, and no address is in both lists.
 //! * **Addresses** have 64 bits and do not change when a table grows. Two keys with one address
@@ -25,17 +25,20 @@
 //! allocate one ends the process, as in the collections of std. Before many records are made at
 //! once, [`Records::fit`] asks whether there is memory for all of them.
 //!
-//! **In a file** it is an ascending array, read in place by binary search: 16 bytes each, or 8
-//! where there is no number.
+//! **In a file** it is an ascending array, read in place by binary search: 16 bytes each, 24 in
+//! the stash, 8 for a correction.
 //!
 //! Source of the stash: A. Kirsch, M. Mitzenmacher, U. Wieder, More Robust Hashing: Cuckoo Hashing
 //! with a Stash (SIAM J. Comput. 2009).
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, btree_map};
 use alloc::vec::Vec;
+use core::array;
+use core::ops::RangeInclusive;
+use core::slice::ChunksExact;
 
 use crate::error::{FullError, ImageError, require};
-use crate::image::{CORRECTION_BYTES, RECORD_BYTES};
+use crate::image::SECTIONS;
 use crate::mem::buffer::{Buffer, is_available};
 
 /// Bytes that a record takes while many are made at once: it is in the tree, in a list of all, and
@@ -52,30 +55,66 @@ pub(crate) const MOST_ANSWERS: u64 = u32::MAX as u64;
 /// Counters that can be changed.
 pub(crate) type Counters = Records<Buffer>;
 
+/// What a record can be named by.
+pub(crate) trait Name: Copy + Ord {
+    /// Numbers of a name in a file.
+    const WORDS: usize;
+    fn words(self) -> [u64; 2];
+    fn of(words: [u64; 2]) -> Self;
+}
+
+/// The name of an entry, or an address.
+impl Name for u64 {
+    const WORDS: usize = 1;
+
+    fn words(self) -> [u64; 2] {
+        [self, 0]
+    }
+
+    fn of([name, _]: [u64; 2]) -> Self {
+        name
+    }
+}
+
+/// An address and a value.
+pub(crate) type Pair = (u64, u64);
+
+impl Name for Pair {
+    const WORDS: usize = 2;
+
+    fn words(self) -> [u64; 2] {
+        self.into()
+    }
+
+    fn of(words: [u64; 2]) -> Self {
+        words.into()
+    }
+}
+
 /// Numbers by name, ascending. Those of a file are read in place, and copied before a change.
 #[derive(Clone)]
-pub(crate) struct Records<B> {
+pub(crate) struct Records<B, N = u64> {
     len: u64,
     /// A bit for each name that got a record in memory; it may be left over from a removed one. Its
     /// length is a power of two, or 0.
     marks: Vec<u64>,
-    list: List<B>,
+    list: List<B, N>,
 }
 
 #[derive(Clone)]
-enum List<B> {
-    Owned(BTreeMap<u64, u64>),
+enum List<B, N> {
+    Owned(BTreeMap<N, u64>),
     /// Bytes, and how many of them a record has.
     Stored(B, usize),
 }
 
-impl<B> Default for Records<B> {
+impl<B, N> Default for Records<B, N> {
     fn default() -> Self {
         Self { len: 0, marks: Vec::new(), list: List::Owned(BTreeMap::new()) }
     }
 }
 
-impl<B: AsRef<[u8]>> Records<B> {
+impl<B: AsRef<[u8]>, N: Name> Records<B, N> {
     /// The records in these bytes, `width` bytes each.
     pub(crate) fn stored(bytes: B, width: usize) -> Self {
         let len = (bytes.as_ref().len() / width) as u64;
@@ -83,8 +122,8 @@ impl<B: AsRef<[u8]>> Records<B> {
     }
 
     /// A copy in memory. `None` if there is no memory for it.
-    fn copy(&self) -> Option<Records<Buffer>> {
-        Records::<B>::fit(self.len).then(|| self.iter().collect())
+    fn copy(&self) -> Option<Records<Buffer, N>> {
+        Self::fit(self.len).then(|| self.iter().collect())
     }
 
     /// Whether the system has memory for so many records, as far as it says so.
@@ -101,29 +140,22 @@ impl<B: AsRef<[u8]>> Records<B> {
 
     /// The number of this name.
     #[inline]
-    pub(crate) fn get(&self, name: u64) -> Option<u64> {
+    pub(crate) fn get(&self, name: N) -> Option<u64> {
         if self.may_have(name) { self.find(name) } else { None }
     }
 
     #[inline(never)]
-    fn find(&self, name: u64) -> Option<u64> {
-        let (bytes, width) = match &self.list {
-            List::Owned(tree) => return tree.get(&name).copied(),
-            List::Stored(bytes, width) => (bytes.as_ref(), *width),
-        };
-        let record = |index: usize| decode(&bytes[index * width..][..width]);
-        let (mut low, mut high) = (0, bytes.len() / width);
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            if record(middle).0 < name { low = middle + 1 } else { high = middle }
+    fn find(&self, name: N) -> Option<u64> {
+        match &self.list {
+            List::Owned(tree) => tree.get(&name).copied(),
+            List::Stored(..) => self.range(name..=name).next().map(|(_, number)| number),
         }
-        let found = (low < bytes.len() / width).then(|| record(low));
-        found.filter(|found| found.0 == name).map(|found| found.1)
     }
 
-    /// Whether there may be a record of this name. Never false where there is one.
+    /// Whether there may be a record of this name, in the stash of its address. Never false where
+    /// there is one.
     #[inline]
-    pub(crate) fn may_have(&self, name: u64) -> bool {
+    pub(crate) fn may_have(&self, name: N) -> bool {
         if self.len == 0 {
             return false;
         }
@@ -132,13 +164,26 @@ impl<B: AsRef<[u8]>> Records<B> {
     }
 
     /// All records.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
-        let (tree, bytes, width) = match &self.list {
-            List::Owned(tree) => (Some(tree), &[][..], RECORD_BYTES),
-            List::Stored(bytes, width) => (None, bytes.as_ref(), *width),
-        };
-        let owned = tree.into_iter().flatten().map(|(&name, &number)| (name, number));
-        owned.chain(bytes.chunks_exact(width).map(decode))
+    pub(crate) fn iter(&self) -> Range<'_, N> {
+        self.range(N::of([0; 2])..=N::of([u64::MAX; 2]))
+    }
+
+    /// The records of these names.
+    pub(crate) fn range(&self, names: RangeInclusive<N>) -> Range<'_, N> {
+        match &self.list {
+            List::Owned(tree) => Range::Owned(tree.range(names)),
+            List::Stored(bytes, width) => {
+                let (mut low, mut high) = (0, bytes.as_ref().len() / width);
+                while low < high {
+                    let middle = usize::midpoint(low, high);
+                    let record = &bytes.as_ref()[middle * width..][..*width];
+                    let is_below = decode::<N>(record).0 < *names.start();
+                    if is_below { low = middle + 1 } else { high = middle }
+                }
+                let records = bytes.as_ref()[low * width..].chunks_exact(*width);
+                Range::Stored(records, *names.end())
+            }
+        }
     }
 
     /// Checks that names ascend, that numbers are above 0, and that each record `holds`.
@@ -148,11 +193,11 @@ impl<B: AsRef<[u8]>> Records<B> {
     fn verify(
         &self,
         [name, number]: [&'static str; 2],
-        holds: impl Fn(u64) -> bool,
+        holds: impl Fn(N) -> bool,
     ) -> Result<(), ImageError> {
         let mut last = None;
         for (it, count) in self.iter() {
-            require(name, it, last < Some(it) && holds(it))?;
+            require(name, it.words()[0], last < Some(it) && holds(it))?;
             require(number, count, count > 0)?;
             last = Some(it);
         }
@@ -166,7 +211,7 @@ impl<B: AsRef<[u8]>> Records<B> {
     }
 
     /// The records in memory.
-    fn tree(&mut self) -> &mut BTreeMap<u64, u64> {
+    fn tree(&mut self) -> &mut BTreeMap<N, u64> {
         if let List::Stored(..) = self.list {
             self.list = List::Owned(self.iter().collect());
         }
@@ -180,7 +225,7 @@ impl<B: AsRef<[u8]>> Records<B> {
     /// # Errors
     /// [`FullError`] where there would be too many records, or where the sum would overflow.
     /// Nothing has changed then.
-    pub(crate) fn add(&mut self, name: u64, times: u64, limit: u64) -> Result<u64, FullError> {
+    pub(crate) fn add(&mut self, name: N, times: u64, limit: u64) -> Result<u64, FullError> {
         let number = self.get(name);
         if number.is_none() && self.len >= limit {
             return Err(FullError::Counters { limit });
@@ -191,7 +236,7 @@ impl<B: AsRef<[u8]>> Records<B> {
     }
 
     /// Adds `times` to the number of a name, without a limit.
-    pub(crate) fn add_all(&mut self, name: u64, times: u64) {
+    pub(crate) fn add_all(&mut self, name: N, times: u64) {
         if times > 0 {
             self.set(name, self.get(name).unwrap_or(0).saturating_add(times));
         }
@@ -199,12 +244,12 @@ impl<B: AsRef<[u8]>> Records<B> {
 
     /// Subtracts one from the number of a name. False without a record.
     #[inline]
-    pub(crate) fn take(&mut self, name: u64) -> bool {
+    pub(crate) fn take(&mut self, name: N) -> bool {
         self.may_have(name) && self.take_marked(name)
     }
 
     #[inline(never)]
-    fn take_marked(&mut self, name: u64) -> bool {
+    fn take_marked(&mut self, name: N) -> bool {
         let number = self.get(name);
         match number {
             None => {}
@@ -215,7 +260,7 @@ impl<B: AsRef<[u8]>> Records<B> {
     }
 
     /// Removes the record of a name and returns its number.
-    pub(crate) fn remove(&mut self, name: u64) -> Option<u64> {
+    pub(crate) fn remove(&mut self, name: N) -> Option<u64> {
         let removed = if self.may_have(name) { self.tree().remove(&name) } else { None };
         self.len -= u64::from(removed.is_some());
         if self.len == 0 {
@@ -225,7 +270,7 @@ impl<B: AsRef<[u8]>> Records<B> {
     }
 
     /// Gives a name this number.
-    fn set(&mut self, name: u64, number: u64) {
+    fn set(&mut self, name: N, number: u64) {
         if self.tree().insert(name, number).is_none() {
             self.len += 1;
             self.widen_marks();
@@ -252,60 +297,85 @@ impl<B: AsRef<[u8]>> Records<B> {
         self.list = List::Owned(tree);
     }
 
-    fn mark(&mut self, name: u64) {
+    fn mark(&mut self, name: N) {
         let (word, bit) = self.position(name);
         self.marks.get_mut(word).into_iter().for_each(|word| *word |= bit);
     }
 
-    /// The word and the bit of a name: the top bits of a product.
+    /// The word and the bit of a name: bits of a product that depend on all of it.
     #[inline]
-    fn position(&self, name: u64) -> (usize, u64) {
-        let product = name.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    fn position(&self, name: N) -> (usize, u64) {
+        // The low bits of most names are zeros.
+        let product = name.words()[0].rotate_left(32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let word = usize::try_from(product >> 32).unwrap_or(0) & self.marks.len().wrapping_sub(1);
         (word, 1 << (product >> 26 & 63))
     }
 }
 
+/// Some records of a list in a row.
+#[derive(Clone, Debug)]
+pub(crate) enum Range<'a, N> {
+    Owned(btree_map::Range<'a, N, u64>),
+    /// The bytes from the first one on, and the last name.
+    Stored(ChunksExact<'a, u8>, N),
+}
+
+impl<N: Name> Iterator for Range<'_, N> {
+    type Item = (N, u64);
+
+    fn next(&mut self) -> Option<(N, u64)> {
+        match self {
+            Self::Owned(records) => records.next().map(|(&name, &number)| (name, number)),
+            Self::Stored(records, last) => {
+                records.next().map(decode).filter(|record| record.0 <= *last)
+            }
+        }
+    }
+}
+
 /// Records of different names, of which there [is memory](Records::fit) for all.
-impl<B: AsRef<[u8]>> FromIterator<(u64, u64)> for Records<B> {
-    fn from_iter<I: IntoIterator<Item = (u64, u64)>>(records: I) -> Self {
-        let tree: BTreeMap<u64, u64> = records.into_iter().collect();
+impl<B: AsRef<[u8]>, N: Name> FromIterator<(N, u64)> for Records<B, N> {
+    fn from_iter<I: IntoIterator<Item = (N, u64)>>(records: I) -> Self {
+        let tree: BTreeMap<N, u64> = records.into_iter().collect();
         let mut all = Self { len: tree.len() as u64, marks: Vec::new(), list: List::Owned(tree) };
         all.widen_marks();
         all
     }
 }
 
-impl<B: AsRef<[u8]>, O: AsRef<[u8]>> PartialEq<Records<O>> for Records<B> {
-    fn eq(&self, other: &Records<O>) -> bool {
+impl<B: AsRef<[u8]>, O: AsRef<[u8]>, N: Name> PartialEq<Records<O, N>> for Records<B, N> {
+    fn eq(&self, other: &Records<O, N>) -> bool {
         self.len == other.len && self.iter().eq(other.iter())
     }
 }
 
 /// The record in these bytes. A name without a number counts one.
-fn decode(record: &[u8]) -> (u64, u64) {
-    let (name, number) = record.split_at(size_of::<u64>());
-    let le = |bytes: &[u8]| bytes.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
-    (le(name).unwrap_or(0), le(number).unwrap_or(1))
+fn decode<N: Name>(record: &[u8]) -> (N, u64) {
+    let mut words = record.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word));
+    let mut name = [0; 2];
+    name[..N::WORDS].fill_with(|| words.next().unwrap_or(0));
+    (N::of(name), words.next().unwrap_or(1))
 }
 
-/// The bytes of a record, of which those without a number take the first 8.
-pub(crate) fn encode((name, number): (u64, u64)) -> [u8; RECORD_BYTES] {
-    (u128::from(name) | u128::from(number) << 64).to_le_bytes()
+/// The bytes of a record, of which a section takes as many as it has for each.
+pub(crate) fn encode<N: Name>((name, number): (N, u64)) -> [u8; 24] {
+    let mut words = [name.words()[0], name.words()[1], 0];
+    words[N::WORDS] = number;
+    array::from_fn(|i| words[i / 8].to_le_bytes()[i % 8])
 }
 
 /// The three lists.
 #[derive(Clone)]
 pub(crate) struct Side<B> {
     pub(crate) counters: Records<B>,
-    pub(crate) stash: Records<B>,
+    pub(crate) stash: Records<B, Pair>,
     pub(crate) corrections: Records<B>,
 }
 
 impl<B> Default for Side<B> {
     fn default() -> Self {
-        let [counters, stash, corrections] = [(); 3].map(|()| Records::default());
-        Self { counters, stash, corrections }
+        let [counters, corrections] = [(); 2].map(|()| Records::default());
+        Self { counters, stash: Records::default(), corrections }
     }
 }
 
@@ -313,9 +383,9 @@ impl<B: AsRef<[u8]>> Side<B> {
     /// The lists in the bytes of a file.
     pub(crate) fn stored([counters, stash, corrections]: [B; 3]) -> Self {
         Self {
-            counters: Records::stored(counters, RECORD_BYTES),
-            stash: Records::stored(stash, RECORD_BYTES),
-            corrections: Records::stored(corrections, CORRECTION_BYTES),
+            counters: Records::stored(counters, SECTIONS[0]),
+            stash: Records::stored(stash, SECTIONS[1]),
+            corrections: Records::stored(corrections, SECTIONS[2]),
         }
     }
 
@@ -324,12 +394,6 @@ impl<B: AsRef<[u8]>> Side<B> {
         let Self { counters, stash, corrections } = self;
         let copies = (counters.copy()?, stash.copy()?, corrections.copy()?);
         Some(Side { counters: copies.0, stash: copies.1, corrections: copies.2 })
-    }
-
-    /// The lists in the order of a file, with the bytes of a record of each.
-    pub(crate) fn sections(&self) -> [(&Records<B>, usize); 3] {
-        let Self { counters, stash, corrections } = self;
-        [(counters, RECORD_BYTES), (stash, RECORD_BYTES), (corrections, CORRECTION_BYTES)]
     }
 
     /// Whether any key has an exact answer: one of the stash or of the corrections.
@@ -341,18 +405,33 @@ impl<B: AsRef<[u8]>> Side<B> {
     /// Whether a key may have an exact answer. Never false where it has one.
     #[inline]
     pub(crate) fn may_answer(&self, address: u64) -> bool {
-        self.stash.may_have(address) || self.corrections.may_have(address)
+        self.stash.may_have((address, 0)) || self.corrections.may_have(address)
     }
 
     /// The number of copies beside the table of the key with this address. `None` without an exact
     /// answer, 0 for a correction.
     pub(crate) fn answer(&self, address: u64) -> Option<u64> {
-        self.stash.get(address).or_else(|| self.corrections.get(address).map(|_| 0))
+        match self.stashed(address) {
+            0 => self.corrections.get(address).map(|_| 0),
+            copies => Some(copies),
+        }
     }
 
     /// The number of copies in the stash of the key with this address.
     pub(crate) fn stashed(&self, address: u64) -> u64 {
-        self.stash.get(address).unwrap_or(0)
+        let pairs = self.pairs(address).into_iter().flatten();
+        pairs.map(|(_, copies)| copies).fold(0, u64::saturating_add)
+    }
+
+    /// The addresses of the keys in the stash, with their copies.
+    pub(crate) fn stashed_keys(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.stash.iter().map(|((address, _), copies)| (address, copies))
+    }
+
+    /// The pairs in the stash of the key with this address. `None` if there is none for sure.
+    pub(crate) fn pairs(&self, address: u64) -> Option<Range<'_, Pair>> {
+        let names = (address, 0)..=(address, u64::MAX);
+        self.stash.may_have((address, 0)).then(|| self.stash.range(names))
     }
 
     /// Whether a key is in, if entries of the table say `found`. Only the stash changes a no, so a
@@ -364,12 +443,12 @@ impl<B: AsRef<[u8]>> Side<B> {
         self.answer(address).map_or(found, |copies| copies > 0)
     }
 
-    /// Adds copies of a key to the stash, in place of a correction if it has one. The caller has
-    /// checked that its count does not overflow.
-    pub(crate) fn stash_copies(&mut self, address: u64, copies: u64) {
+    /// Adds copies of a pair to the stash, in place of a correction if the key has one. The caller
+    /// has checked that its count does not overflow.
+    pub(crate) fn stash_copies(&mut self, pair: Pair, copies: u64) {
         if copies > 0 {
-            self.corrections.remove(address);
-            self.stash.add_all(address, copies);
+            self.corrections.remove(pair.0);
+            self.stash.add_all(pair, copies);
         }
     }
 
@@ -378,20 +457,26 @@ impl<B: AsRef<[u8]>> Side<B> {
         self.corrections.set(address, 1);
     }
 
-    /// Checks the lists. `is_name` says whether an entry may have a counter of this name.
+    /// Checks the lists. `is_name` says whether an entry may have a counter of this name, `largest`
+    /// is the largest value in the stash.
     ///
     /// # Errors
     /// [`ImageError`] for the first record that this crate would not have written.
-    pub(crate) fn verify(&self, is_name: impl Fn(u64) -> bool) -> Result<(), ImageError> {
-        self.counters.verify(["counter identity", "counter value"], is_name)?;
-        self.stash.verify(["stashed key", "stashed copies"], |_| true)?;
-        let is_alone = |address| self.stash.get(address).is_none();
+    pub(crate) fn verify(
+        &self,
+        is_name: impl Fn(u64) -> bool,
+        largest: u64,
+    ) -> Result<(), ImageError> {
+        self.counters.verify(["counter name", "counter value"], is_name)?;
+        self.stash.verify(["stashed key", "stashed copies"], |(_, value)| value <= largest)?;
+        let is_alone = |address| self.stashed(address) == 0;
         self.corrections.verify(["correction"; 2], is_alone)
     }
 
     /// Bytes that the lists have allocated, about.
     pub(crate) fn allocated_bytes(&self) -> usize {
-        self.sections().iter().map(|(records, _)| records.allocated_bytes()).sum()
+        let Self { counters, stash, corrections } = self;
+        counters.allocated_bytes() + stash.allocated_bytes() + corrections.allocated_bytes()
     }
 }
 

@@ -4,6 +4,8 @@
 //! is exactly a multiset of entries, each a bucket pair and a fingerprint. So the entries of the
 //! inserted hashes determine every count.
 
+use crate::image::read;
+
 /// The addressing of one filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addressing {
@@ -28,11 +30,11 @@ impl Addressing {
     /// If `image` is shorter than a header.
     #[must_use]
     pub fn of(image: &[u8]) -> Self {
-        let buckets = image[20..24].try_into().expect("a range of 4 bytes");
+        let bits = |name| u32::try_from(read(image, name)).expect("a small number");
         Self {
-            segment_bits: u32::from(image[18]),
-            segment_buckets: u64::from(u32::from_le_bytes(buckets)),
-            fingerprint_bits: 6 + u32::from(image[26]),
+            segment_bits: bits("segment bits"),
+            segment_buckets: read(image, "segment buckets"),
+            fingerprint_bits: 6 + bits("fraction bits at first"),
         }
     }
 
@@ -74,6 +76,45 @@ impl Addressing {
     #[must_use]
     pub fn entry_in(&self, bucket: u64, fingerprint: u64) -> Entry {
         Entry { lower: bucket.min(self.other(bucket, fingerprint)), fingerprint }
+    }
+
+    /// The name of an entry that knows these first bits of the string of its keys.
+    #[must_use]
+    pub fn name(&self, lower: u64, core: u64, string: impl IntoIterator<Item = bool>) -> u64 {
+        let mut place = self.buckets().leading_zeros() - 6;
+        let mut name = lower << (place + 6) | core << place;
+        for bit in string.into_iter().chain([true]) {
+            place -= 1;
+            name |= u64::from(bit) << place;
+        }
+        name
+    }
+
+    /// The bits behind the fraction of a name in a table that has not grown: a one and zeros.
+    #[must_use]
+    pub fn end_of_names(&self) -> u32 {
+        self.buckets().leading_zeros() - 6 - self.fraction_bits()
+    }
+
+    /// The name of an entry of a table that has not grown.
+    #[must_use]
+    pub fn name_of(&self, entry: Entry) -> u64 {
+        let (core, bits) = (entry.fingerprint >> self.fraction_bits(), self.fraction_bits());
+        self.name(entry.lower, core, (0..bits).map(|i| entry.fingerprint >> i & 1 == 1))
+    }
+
+    /// The entry with this name, in a table that has not grown.
+    #[must_use]
+    pub fn named(&self, name: u64) -> Option<Entry> {
+        let place = self.buckets().leading_zeros() - 6;
+        let (lower, core) = (name.checked_shr(place + 6).unwrap_or(0), name >> place & 63);
+        let bits = (0..self.fraction_bits()).map(|i| (name >> (place - 1 - i) & 1) << i);
+        let entry = Entry { lower, fingerprint: core << self.fraction_bits() | bits.sum::<u64>() };
+        let is_sound = core > 0
+            && lower < self.buckets()
+            && self.entry_in(lower, entry.fingerprint) == entry
+            && self.name_of(entry) == name;
+        is_sound.then_some(entry)
     }
 
     /// The interleaved number of a bucket, which counts the segments round-robin, as growth does.

@@ -6,13 +6,11 @@
 
 mod growth;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use crate::addressing::{Addressing, Entry};
-use crate::image::{BODY_CHECKSUM, HEADER_BYTES, HEADER_CHECKSUM};
+use crate::image::{self, HEADER_BYTES, word};
 use growth::Grown;
 pub use growth::Name;
 
@@ -26,42 +24,42 @@ pub fn audit(image: &[u8]) -> Result<(), &'static str> {
     header.check_constants()?;
     header.check_shape()?;
     header.check_profile()?;
-    require(header.number(HEADER_CHECKSUM, 8) == xxh3_64(&image[..HEADER_CHECKSUM]), "header")?;
-    require(header.number(BODY_CHECKSUM, 8) == xxh3_64(body), "body checksum")?;
+    let mut resealed = image.to_vec();
+    image::reseal(&mut resealed);
+    require(
+        resealed[image::field("body checksum")] == image[image::field("body checksum")],
+        "body",
+    )?;
+    require(resealed == image, "header checksum")?;
 
     let grown = if header.is_marked() { Some(Grown::of(&header)?) } else { None };
     let buckets = grown.as_ref().map_or(header.buckets(), Grown::buckets);
     let buckets_end = u128::from(buckets) * u128::from(header.bucket_bits());
     let table_bytes = buckets_end.div_ceil(64) * 8 + 16;
-    let counters = header.number(96, 8);
-    let [stashed, corrections] = [header.number(144, 4), header.number(148, 4)];
-    let records = (u128::from(counters) + u128::from(stashed)) * 16;
-    let length = table_bytes + records + u128::from(corrections) * 8;
-    require(length == body.len() as u128, "length")?;
-    let (table, rest) = body.split_at(usize::try_from(table_bytes).expect("within the body"));
-    let records_end = usize::try_from(counters * 16).expect("within the body");
-    let (records, exact) = rest.split_at(records_end);
-    let stashed = read_exact(exact, usize::try_from(stashed).expect("within the body"))?;
+    let [counters, stashed, corrections] =
+        ["counters", "stashed keys", "corrections"].map(|name| header.number(name));
+    let records = u128::from(counters) * 16 + u128::from(stashed) * 24;
+    require(table_bytes + records + u128::from(corrections) * 8 == body.len() as u128, "length")?;
+    let table = &body[..usize::try_from(table_bytes).expect("within the body")];
+    let stashed = read_exact(image)?;
     check_padding(&header, table, buckets)?;
-    let (in_use, keys) = (header.number(88, 8), u128::from(header.number(80, 8)));
+    let (in_use, keys) = (header.number("entries"), u128::from(header.number("keys")));
 
     if let Some(grown) = grown {
         let names = grown.names(table)?;
         require(names.len() as u64 == in_use, "entries")?;
-        require(header.number(112, 8) <= in_use, "distinct entries")?;
+        require(header.number("distinct entries") <= in_use, "distinct entries")?;
         require(counters <= in_use, "more counters than entries")?;
         grown.check_match_weight(&names)?;
-        let named = grown.identities(&names);
-        let counted = read_counters(records, |identity| named.contains(&identity.into()))?;
+        let counted = read_counters(image, &grown.counter_names(&names))?;
         return require(keys <= counted + stashed + u128::from(in_use), "keys");
     }
     let entries = read_table(&header, table)?;
     require(entries.values().sum::<u64>() == in_use, "entries")?;
-    require(entries.len() as u64 == header.number(112, 8), "distinct entries")?;
-    let f = header.fingerprint_bits();
-    let entry = |identity| Entry { lower: identity >> f, fingerprint: identity & ((1 << f) - 1) };
-    let counted = read_counters(records, |identity| entries.contains_key(&entry(identity)))?;
-    require(keys == counted + stashed + u128::from(in_use), "keys")
+    require(entries.len() as u64 == header.number("distinct entries"), "distinct entries")?;
+    let addressing = Addressing::of(image);
+    let names = entries.keys().map(|&entry| addressing.name_of(entry)).collect();
+    require(keys == read_counters(image, &names)? + stashed + u128::from(in_use), "keys")
 }
 
 fn require(holds: bool, rule: &'static str) -> Result<(), &'static str> {
@@ -71,25 +69,24 @@ fn require(holds: bool, rule: &'static str) -> Result<(), &'static str> {
 struct Header<'a>(&'a [u8]);
 
 impl Header<'_> {
-    fn number(&self, offset: usize, bytes: usize) -> u64 {
-        let field = self.0[offset..offset + bytes].iter().rev();
-        field.fold(0, |number, &byte| (number << 8) | u64::from(byte))
+    fn number(&self, name: &str) -> u64 {
+        image::read(self.0, name)
     }
 
     fn fingerprint_bits(&self) -> u64 {
-        self.number(15, 1)
+        self.number("fingerprint bits")
     }
 
     fn is_marked(&self) -> bool {
-        self.number(25, 1) == 1
+        self.number("marked") == 1
     }
 
     fn fraction_bits(&self) -> u64 {
-        self.fingerprint_bits() - 6 - self.number(25, 1)
+        self.fingerprint_bits() - 6 - self.number("marked")
     }
 
     fn is_semi_sorted(&self) -> bool {
-        self.number(13, 1) == 1
+        self.number("codec") == 1
     }
 
     fn bucket_bits(&self) -> u64 {
@@ -97,30 +94,38 @@ impl Header<'_> {
     }
 
     fn buckets(&self) -> u64 {
-        self.number(20, 4) << self.number(18, 1)
+        self.number("segment buckets") << self.number("segment bits")
     }
 
     fn check_constants(&self) -> Result<(), &'static str> {
         require(self.0.starts_with(b"koel\r\n\x1a\n"), "magic")?;
-        require(self.number(8, 2) == 4, "version")?;
-        require(self.number(10, 2) == 192, "header length")?;
-        require(self.number(12, 1) == 0, "kind")?;
-        require(self.number(14, 1) == 4, "slots")?;
-        require(self.number(16, 1) == 6, "core bits")?;
-        require(self.number(17, 1) == 0, "value bits")?;
-        require(self.number(25, 1) <= 1, "marked")?;
-        require(self.number(28, 4) <= 1, "flags")?;
-        let growth = [(24, 1), (32, 8), (40, 8), (120, 8), (172, 4)];
-        let is_zero = growth.iter().all(|&(offset, bytes)| self.number(offset, bytes) == 0);
-        require(self.is_marked() || is_zero, "growth without marks")?;
-        require(self.number(128, 1) <= 1, "route")?;
-        let mut later = self.0[129..136].iter().chain(&self.0[152..172]);
-        require(later.all(|&byte| byte == 0), "room for later versions")
+        let constants = [
+            ("version", 5),
+            ("header length", 192),
+            ("kind", 0),
+            ("slots", 4),
+            ("core bits", 6),
+            ("value bits", 0),
+            ("secret kind", 0),
+        ];
+        for (name, value) in constants {
+            require(self.number(name) == value, name)?;
+        }
+        for name in ["marked", "grows", "route", "hash"] {
+            require(self.number(name) <= 1, name)?;
+        }
+        let is_zero = |name: &&str| self.0[image::field(name)].iter().all(|&byte| byte == 0);
+        let growth = ["level", "split buckets", "match weight", "narrow buckets"];
+        require(self.is_marked() || growth.iter().all(is_zero), "growth without marks")?;
+        let time = ["when full", "evicted", "sweeps", "step", "steps", "youngest evicted"];
+        let ticks = ["step length", "step began"];
+        require(time.iter().chain(&ticks).all(is_zero), "time in a filter")
     }
 
     fn check_shape(&self) -> Result<(), &'static str> {
-        let (f, k, m) = (self.fingerprint_bits(), self.number(18, 1), self.number(20, 4));
-        let widest = match self.number(13, 1) {
+        let (f, k, m) =
+            (self.fingerprint_bits(), self.number("segment bits"), self.number("segment buckets"));
+        let widest = match self.number("codec") {
             0 => 32,
             1 => 33,
             _ => return Err("codec"),
@@ -128,8 +133,8 @@ impl Header<'_> {
         require((8..=widest).contains(&f), "fingerprint bits")?;
         let bits = self.bucket_bits();
         require(widest == 33 || bits.is_multiple_of(8), "fingerprint bits")?;
-        let first = self.number(26, 1);
-        require(self.number(27, 1) == self.fraction_bits(), "fraction bits")?;
+        let first = self.number("fraction bits at first");
+        require(self.number("fraction bits") == self.fraction_bits(), "fraction bits")?;
         let least = if self.is_marked() { 2 } else { self.fraction_bits() };
         require((least..=self.fraction_bits()).contains(&first), "fraction bits at first")?;
         require(m >= 1, "segment buckets")?;
@@ -138,12 +143,12 @@ impl Header<'_> {
     }
 
     fn check_profile(&self) -> Result<(), &'static str> {
-        require(self.number(19, 1) <= 1, "hash")?;
-        require(self.number(19, 1) == 1 || self.number(56, 8) == 0, "seed")?;
-        require(self.number(144, 4) <= self.number(80, 8), "stashed keys")?;
-        let rate = f64::from_bits(self.number(72, 8));
+        let seed = &self.0[image::field("seed")];
+        require(self.number("hash") == 1 || seed[8..] == [0; 8], "seed")?;
+        require(self.number("stashed keys") <= self.number("keys"), "stashed keys")?;
+        let rate = f64::from_bits(self.number("requested rate"));
         require(rate > 0.0 && rate < 1.0, "requested rate")?;
-        let limited = self.number(104, 8) >= self.number(96, 8);
+        let limited = self.number("counter limit") >= self.number("counters");
         require(limited || self.is_marked(), "counter limit")
     }
 }
@@ -206,37 +211,28 @@ fn codes() -> &'static [[u64; 4]] {
     })
 }
 
-/// The sum of all counts. `is_name` must accept each counter's entry.
-fn read_counters(records: &[u8], is_name: impl Fn(u64) -> bool) -> Result<u128, &'static str> {
-    let (mut sum, mut last) = (0, None);
-    for record in records.chunks(16) {
-        let (identity, count) = (Header(record).number(0, 8), Header(record).number(8, 8));
-        require(is_name(identity), "a counter beside no entry")?;
-        require(last < Some(identity), "counters out of order")?;
-        require(count > 0, "a count of 0")?;
-        last = Some(identity);
-        sum += u128::from(count);
-    }
-    Ok(sum)
+/// The sum of all counts. Each counter has one of these names of entries.
+fn read_counters(image: &[u8], names: &BTreeSet<u64>) -> Result<u128, &'static str> {
+    let counters = || image::section(image, "counters");
+    let is_sound = |record| names.contains(&word(record, 0)) && word(record, 1) > 0;
+    require(counters().all(is_sound), "a counter beside no entry, or of 0")?;
+    let are_sorted = counters().map(|record| word(record, 0)).is_sorted_by(|one, next| one < next);
+    require(are_sorted, "counters out of order")?;
+    Ok(counters().map(|record| u128::from(word(record, 1))).sum())
 }
 
-/// The sum of all copies in a stash of `stashed` keys, which the corrections follow.
-fn read_exact(bytes: &[u8], stashed: usize) -> Result<u128, &'static str> {
-    let (stash, corrections) = bytes.split_at(stashed * 16);
-    let (mut sum, mut addresses) = (0, Vec::new());
-    for record in stash.chunks(16) {
-        let (address, copies) = (Header(record).number(0, 8), Header(record).number(8, 8));
-        require(copies > 0, "no copies in the stash")?;
-        addresses.push(address);
-        sum += u128::from(copies);
-    }
+/// The sum of all copies in the stash.
+fn read_exact(image: &[u8]) -> Result<u128, &'static str> {
+    let stash = || image::section(image, "stashed keys");
+    let is_sound = |record| word(record, 1) == 0 && word(record, 2) > 0;
+    require(stash().all(is_sound), "a value in the stash, or no copies")?;
+    let addresses: Vec<u64> = stash().map(|record| word(record, 0)).collect();
     require(addresses.is_sorted_by(|one, next| one < next), "stash out of order")?;
-    let corrections: Vec<u64> =
-        corrections.chunks(8).map(|record| Header(record).number(0, 8)).collect();
+    let corrections = image::corrections(image);
     require(corrections.is_sorted_by(|one, next| one < next), "corrections out of order")?;
     let is_in = |address| addresses.binary_search(address).is_ok();
     require(!corrections.iter().any(is_in), "a correction of a key in the stash")?;
-    Ok(sum)
+    Ok(stash().map(|record| u128::from(word(record, 2))).sum())
 }
 
 /// `count` bits, at most 33, from bit `start` on.
@@ -275,23 +271,23 @@ mod tests {
         let mut filter = CuckooFilter::builder(20, 0.03).build().unwrap();
         (0..5).for_each(|_| filter.insert("a").unwrap());
         let whole = filter.to_bytes();
-        let refuse = |offset: usize, value: u8| {
+        let forged = |at: usize, value: u8| {
             let mut forged = whole.clone();
-            let offset = if offset < 1000 { offset } else { whole.len() - (2000 - offset) };
-            forged[offset] = value;
+            forged[at] = value;
             image::reseal(&mut forged);
             audit(&forged).unwrap_err()
         };
+        let refuse = |name: &str, value| forged(image::field(name).start, value);
         assert_eq!(audit(&whole[..100]), Err("no room for a header"));
-        assert_eq!(refuse(0, 0), "magic");
-        assert_eq!(refuse(80, 9), "keys");
-        assert_eq!(refuse(88, 9), "entries");
-        assert_eq!(refuse(112, 2), "distinct entries");
-        assert_eq!(refuse(96, 2), "length");
-        assert_eq!(refuse(104, 0), "counter limit");
-        // Backwards from the end: the count of the counter, its identity, and the zeros before it.
-        assert_eq!(refuse(2000 - 8, 0), "a count of 0");
-        assert_eq!(refuse(2000 - 16, 0), "a counter beside no entry");
-        assert_eq!(refuse(2000 - 17, 1), "zeros behind the last bucket");
+        assert_eq!(refuse("magic", 0), "magic");
+        assert_eq!(refuse("keys", 9), "keys");
+        assert_eq!(refuse("entries", 9), "entries");
+        assert_eq!(refuse("distinct entries", 2), "distinct entries");
+        assert_eq!(refuse("counters", 2), "length");
+        assert_eq!(refuse("counter limit", 0), "counter limit");
+        let counters = image::section_bytes(&whole, "counters");
+        assert_eq!(forged(counters.end - 8, 0), "a counter beside no entry, or of 0");
+        assert_eq!(forged(counters.start + 7, 255), "a counter beside no entry, or of 0");
+        assert_eq!(forged(counters.start - 1, 1), "zeros behind the last bucket");
     }
 }

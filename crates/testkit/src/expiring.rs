@@ -53,12 +53,10 @@ pub fn run(bytes: &[u8]) {
 /// The image of an empty filter, a few steps before all sweeps are refreshed.
 fn at_step(mut image: Vec<u8>, seed: u8) -> Vec<u8> {
     let step = [1_u64, 2, 3, 4][usize::from(seed % 4)] * FAR - 1 - u64::from(seed / 4);
+    image::set(&mut image, &[("step", step)]);
+    let sweeps = image::section_bytes(&image, "sweeps");
     let [low, high, ..] = step.to_le_bytes();
-    image[130..132].copy_from_slice(&[low, high]);
-    let buckets = u32::from_le_bytes(image[20..24].try_into().expect("4 bytes")) << image[18];
-    let groups = usize::try_from(buckets.div_ceil(16)).expect("small");
-    let first = image.len() - 2 * groups.next_multiple_of(8);
-    image[first..first + 2 * groups].as_chunks_mut().0.fill([low, high]);
+    image[sweeps].as_chunks_mut().0.fill([low, high]);
     image::reseal(&mut image);
     image
 }
@@ -404,18 +402,16 @@ struct Stamps {
 
 impl Stamps {
     fn of(image: &[u8]) -> Self {
-        let field = |at: usize| u64::from_le_bytes(image[at..at + 8].try_into().expect("8 bytes"));
-        let records = usize::try_from(field(96)).expect("small");
-        let (table, records) = image.split_at(image.len() - 16 * records);
-        let sweeps = records.as_chunks().0.iter().copied().map(u16::from_le_bytes).collect();
-        let step = u16::from_le_bytes([image[130], image[131]]);
+        let (table, sweeps) = image.split_at(image::section_bytes(image, "sweeps").start);
+        let sweeps = sweeps.as_chunks().0.iter().copied().map(u16::from_le_bytes).collect();
+        let [step, window, entries] =
+            ["step", "steps", "entries"].map(|name| image::read(image, name));
         let mut maplet = table.to_vec();
-        // Kind, step, counters, counter limit, and all that is said of time.
-        maplet[12] = 1;
-        [130..136, 96..112, 152..173].into_iter().for_each(|field| maplet[field].fill(0));
-        image::set(&mut maplet, 80, field(88));
+        image::zero(&mut maplet, &["when full", "evicted", "sweeps", "step", "steps"]);
+        image::zero(&mut maplet, &["youngest evicted", "step length", "step began"]);
+        image::set(&mut maplet, &[("kind", 1), ("keys", entries)]);
         image::reseal(&mut maplet);
-        Self { maplet, sweeps, step, window: image[168].into() }
+        Self { maplet, sweeps, step: u16::try_from(step).expect("16 bits"), window }
     }
 
     fn view(&self) -> MapletView<'_> {
@@ -424,7 +420,7 @@ impl Stamps {
 
     /// How many steps ago the entry of a slot came: as docs/FORMAT.md says.
     fn age(&self, slot: &MapletEntry) -> u64 {
-        let largest = (1_u64 << self.maplet[17]) - 1;
+        let largest = (1_u64 << image::read(&self.maplet, "value bits")) - 1;
         let swept = self.sweeps[usize::try_from(slot.bucket / 16).expect("small")];
         let last = u64::from(swept) + largest - self.window;
         let since = u64::from(self.step.wrapping_sub(swept));
@@ -500,10 +496,6 @@ fn exercise(filter: &mut ExpiringFilter, seed: u64, operations: u32) {
 mod tests {
     use super::*;
 
-    /// Offsets of fields of the header.
-    const EVICTED: usize = 104;
-    const YOUNGEST_EVICTED: usize = 169;
-
     #[test]
     fn any_header_of_evictions_is_refused_or_sound() {
         let builder = ExpiringFilter::builder(1, 0.1).window(60).when_full(WhenFull::EvictOldest);
@@ -513,8 +505,7 @@ mod tests {
         for evicted in [0, 1, u64::MAX - 1, u64::MAX] {
             for youngest in 0..10 {
                 let mut bytes = empty.clone();
-                image::set(&mut bytes, EVICTED, evicted);
-                bytes[YOUNGEST_EVICTED] = youngest;
+                image::set(&mut bytes, &[("evicted", evicted), ("youngest evicted", youngest)]);
                 image::reseal(&mut bytes);
                 accepted += u32::from(arbitrary_bytes(&bytes, 500).is_ok());
             }

@@ -6,21 +6,80 @@
 //! segments with a single bucket.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 192;
-/// The offset of the body's checksum in the header.
-pub const BODY_CHECKSUM: usize = 176;
-/// The offset of the header's own checksum.
-pub const HEADER_CHECKSUM: usize = 184;
+/// Bytes of the header that its own checksum covers.
+const COVERED: usize = 184;
+/// The sections behind the buckets: how many records, and the bytes of each.
+const SECTIONS: [(&str, usize); 4] =
+    [("counters", 16), ("stashed keys", 24), ("corrections", 8), ("sweeps", 2)];
+
+/// docs/FORMAT.md, which says where each field is. No test knows an offset.
+pub const FORMAT: &str = include_str!("../../../docs/FORMAT.md");
+
+/// The rows of the table of the page whose first line starts so, each with its cells.
+#[must_use]
+pub fn rows(start: &str) -> Vec<Vec<&'static str>> {
+    let table = FORMAT.lines().skip_while(|line| !line.starts_with(start)).skip(2);
+    let cells = |row: &'static str| row.trim_matches('|').split('|').map(str::trim).collect();
+    table.take_while(|line| line.starts_with('|')).map(cells).collect()
+}
+
+/// The bytes of a field of the header.
+///
+/// # Panics
+/// If the page has no such field.
+#[must_use]
+pub fn field(name: &str) -> Range<usize> {
+    static FIELDS: OnceLock<BTreeMap<&str, Range<usize>>> = OnceLock::new();
+    let fields = FIELDS.get_or_init(|| {
+        let rows = rows("| offset | bytes | field | content");
+        let number = |cell: &str| cell.parse::<usize>().expect("a number");
+        let range = |row: &[&str]| number(row[0])..number(row[0]) + number(row[1]);
+        rows.iter().map(|row| (row[2], range(row))).collect()
+    });
+    fields.get(name).unwrap_or_else(|| panic!("no field {name}")).clone()
+}
+
+/// A field, of a longer one the first 8 bytes.
+///
+/// # Panics
+/// If `image` ends before the field does.
+#[must_use]
+pub fn read(image: &[u8], name: &str) -> u64 {
+    let bytes = image[field(name)].iter().take(8).rev();
+    bytes.fold(0, |number, &byte| number << 8 | u64::from(byte))
+}
+
+/// Sets fields, of longer ones the first 8 bytes, and leaves the checksums as they are.
+///
+/// # Panics
+/// If `image` ends before a field does.
+pub fn set(image: &mut [u8], fields: &[(&str, u64)]) {
+    for &(name, value) in fields {
+        let bytes = image[field(name)].iter_mut().zip(value.to_le_bytes());
+        bytes.for_each(|(byte, value)| *byte = value);
+    }
+}
+
+/// Makes fields zeros.
+///
+/// # Panics
+/// If `image` ends before a field does.
+pub fn zero(image: &mut [u8], fields: &[&str]) {
+    fields.iter().for_each(|name| image[field(name)].fill(0));
+}
 
 /// Makes both checksums of `image` valid. Does nothing if `image` is shorter than a header.
 pub fn reseal(image: &mut [u8]) {
     let Some((_, body)) = image.split_at_checked(HEADER_BYTES) else { return };
     let body = xxh3_64(body);
-    set(image, BODY_CHECKSUM, body);
+    set(image, &[("body checksum", body)]);
     reseal_header(image);
 }
 
@@ -29,8 +88,42 @@ pub fn reseal(image: &mut [u8]) {
 /// # Panics
 /// If `image` is shorter than a header.
 pub fn reseal_header(image: &mut [u8]) {
-    let header = xxh3_64(&image[..HEADER_CHECKSUM]);
-    set(image, HEADER_CHECKSUM, header);
+    let header = xxh3_64(&image[..COVERED]);
+    set(image, &[("header checksum", header)]);
+}
+
+/// The records of a section behind the buckets, named after the field that counts them.
+///
+/// # Panics
+/// If `image` is not that of a filter.
+#[must_use]
+pub fn section<'a>(image: &'a [u8], name: &str) -> std::slice::ChunksExact<'a, u8> {
+    let range = section_bytes(image, name);
+    let (_, width) = SECTIONS.iter().find(|section| section.0 == name).expect("a section");
+    image[range].chunks_exact(*width)
+}
+
+/// Where the records of a section are.
+///
+/// # Panics
+/// If `image` is not that of a filter.
+#[must_use]
+pub fn section_bytes(image: &[u8], name: &str) -> Range<usize> {
+    let bytes = |section: &(&str, usize)| {
+        usize::try_from(read(image, section.0)).expect("fits the image") * section.1
+    };
+    let at = SECTIONS.iter().position(|section| section.0 == name).expect("a section");
+    let start = image.len() - SECTIONS[at..].iter().map(bytes).sum::<usize>();
+    start..start + bytes(&SECTIONS[at])
+}
+
+/// A number of 8 bytes of a record.
+///
+/// # Panics
+/// If the record is shorter.
+#[must_use]
+pub fn word(record: &[u8], number: usize) -> u64 {
+    u64::from_le_bytes(record[8 * number..][..8].try_into().expect("a range of 8 bytes"))
 }
 
 /// The stash of a filter: copies by address. The bytes may be those of any filter with a stash.
@@ -39,9 +132,7 @@ pub fn reseal_header(image: &mut [u8]) {
 /// If `image` is not that of a filter.
 #[must_use]
 pub fn stash(image: &[u8]) -> BTreeMap<u64, u64> {
-    let [stashed, corrections] = exact_lens(image);
-    let start = image.len() - 16 * stashed - 8 * corrections;
-    (0..stashed).map(|i| (word(image, start + 16 * i), word(image, start + 16 * i + 8))).collect()
+    section(image, "stashed keys").map(|record| (word(record, 0), word(record, 2))).collect()
 }
 
 /// The addresses of the corrections of a filter.
@@ -50,9 +141,7 @@ pub fn stash(image: &[u8]) -> BTreeMap<u64, u64> {
 /// If `image` is not that of a filter.
 #[must_use]
 pub fn corrections(image: &[u8]) -> Vec<u64> {
-    let [_, corrections] = exact_lens(image);
-    let start = image.len() - 8 * corrections;
-    (0..corrections).map(|i| word(image, start + 8 * i)).collect()
+    section(image, "corrections").map(|record| word(record, 0)).collect()
 }
 
 /// The number of buckets that a table which has begun to grow is still to widen.
@@ -61,26 +150,12 @@ pub fn corrections(image: &[u8]) -> Vec<u64> {
 /// If `image` is shorter than a header.
 #[must_use]
 pub fn narrow_buckets(image: &[u8]) -> u64 {
-    word(image, 168) >> 32
+    read(image, "narrow buckets")
 }
 
-/// Keys in the stash, and corrections.
-fn exact_lens(image: &[u8]) -> [usize; 2] {
-    let both = word(image, 144);
-    [both & 0xffff_ffff, both >> 32].map(|len| usize::try_from(len).expect("fits the image"))
-}
-
-fn word(image: &[u8], offset: usize) -> u64 {
-    u64::from_le_bytes(image[offset..offset + 8].try_into().expect("a range of 8 bytes"))
-}
-
-/// Writes the 8-byte field at `offset`.
-///
-/// # Panics
-/// If `image` ends before the field does.
-pub fn set(image: &mut [u8], offset: usize, value: u64) {
-    image[offset..offset + 8].copy_from_slice(&value.to_le_bytes());
-}
+/// The fields that say what a filter holds.
+pub const CONTENT: [&str; 6] =
+    ["keys", "entries", "distinct entries", "counters", "stashed keys", "corrections"];
 
 /// The image of an empty filter or maplet like `image`, but with `1 << segment_bits` segments of
 /// `segment_buckets` buckets.
@@ -90,28 +165,22 @@ pub fn set(image: &mut [u8], offset: usize, value: u64) {
 #[must_use]
 pub fn reshape(image: &[u8], segment_bits: u8, segment_buckets: u32) -> Vec<u8> {
     let mut header = image[..HEADER_BYTES].to_vec();
-    header[18] = segment_bits;
-    header[20..24].copy_from_slice(&segment_buckets.to_le_bytes());
-    // Keys, entries, counters and distinct entries.
-    header[80..104].fill(0);
-    header[112..120].fill(0);
-    // Stash and corrections.
-    header[144..152].fill(0);
-    // Level, split buckets and match weight.
-    header[24] = 0;
-    header[32..48].fill(0);
-    header[120..128].fill(0);
-    let (semi_sorted, value_bits) = (header[13] == 1, usize::from(header[17]));
-    let slot_bits = match usize::from(header[15]) + value_bits {
-        33.. if value_bits > 0 => 64,
-        bits => bits,
+    let shape =
+        [("segment bits", segment_bits.into()), ("segment buckets", segment_buckets.into())];
+    set(&mut header, &shape);
+    zero(&mut header, &CONTENT);
+    zero(&mut header, &["level", "split buckets", "match weight"]);
+    let number = |name| usize::try_from(read(image, name)).expect("a small number");
+    let slot_bits = match (number("fingerprint bits"), number("value bits")) {
+        (fingerprint, value) if value > 0 && fingerprint + value > 32 => 64,
+        (fingerprint, value) => fingerprint + value,
     };
-    let bucket_bits = 4 * slot_bits - if semi_sorted { 4 } else { 0 };
+    let bucket_bits = 4 * (slot_bits - number("codec"));
     let buckets = usize::try_from(segment_buckets).expect("32 bits") << segment_bits;
-    // Steps at which groups of 16 buckets were swept, eight in a record.
-    let sweeps = if header[12] == 3 { buckets.div_ceil(16 * 8) } else { 0 };
-    set(&mut header, 96, sweeps as u64);
-    header.resize(HEADER_BYTES + (buckets * bucket_bits).div_ceil(64) * 8 + 16 + 16 * sweeps, 0);
+    // Steps at which groups of 16 buckets were swept.
+    let sweeps = if number("kind") == 3 { buckets.div_ceil(16) } else { 0 };
+    set(&mut header, &[("sweeps", sweeps as u64)]);
+    header.resize(HEADER_BYTES + (buckets * bucket_bits).div_ceil(64) * 8 + 16 + 2 * sweeps, 0);
     reseal(&mut header);
     header
 }
@@ -130,7 +199,7 @@ mod tests {
         reseal(&mut image);
         assert_eq!(image, sealed);
 
-        set(&mut image, 80, 2);
+        set(&mut image, &[("keys", 2)]);
         assert_eq!(CuckooFilter::from_bytes(&image), Err(ImageError::Checksum { part: "header" }));
         reseal(&mut image);
         assert_eq!(

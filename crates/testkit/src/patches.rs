@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use koel::{Builder, CuckooFilter, FilterView, PatchError, PatchSummary, Prefer, Store};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use crate::addressing::Addressing;
+use crate::addressing::{Addressing, Entry};
 use crate::audit::audit;
 use crate::exercise::is_one_line;
 use crate::image;
@@ -30,9 +30,13 @@ impl Content {
     /// What a filter of one size holds.
     #[must_use]
     pub fn of(filter: &CuckooFilter<impl Store>) -> Self {
-        let (image, bits) = (filter.to_bytes(), filter.layout().fingerprint_bits());
+        let image = filter.to_bytes();
+        let addressing = Addressing::of(&image);
+        let name = |lower, fingerprint| {
+            addressing.name_of(Entry { lower, fingerprint }) >> addressing.end_of_names()
+        };
         let entries = filter.entries();
-        let names = entries.map(|it| ((it.bucket << bits) | it.fingerprint, it.count)).collect();
+        let names = entries.map(|it| (name(it.bucket, it.fingerprint), it.count)).collect();
         let corrections = image::corrections(&image).into_iter().map(|address| (address, 1));
         Self([names, image::stash(&image), corrections.collect()])
     }
@@ -58,13 +62,10 @@ impl Content {
     /// Whether a filter with this addressing could hold it, given enough room.
     fn is_sound(&self, addressing: &Addressing) -> bool {
         let [names, stash, corrections] = &self.0;
-        let bits = addressing.fraction_bits() + 6;
-        names.keys().all(|name| {
-            let (bucket, fingerprint) = (name >> bits, name & !(u64::MAX << bits));
-            bucket < addressing.buckets()
-                && fingerprint >> addressing.fraction_bits() > 0
-                && addressing.entry_in(bucket, fingerprint).lower == bucket
-        }) && !corrections.keys().any(|address| stash.contains_key(address))
+        let end = addressing.end_of_names();
+        let is_name = |name: u64| addressing.named(name << end | 1 << (end - 1)).is_some();
+        names.keys().all(|&name| name.leading_zeros() >= end && is_name(name))
+            && !corrections.keys().any(|address| stash.contains_key(address))
     }
 }
 
@@ -72,14 +73,13 @@ impl Content {
 #[must_use]
 pub fn sealed(filter: &CuckooFilter<impl Store>, lists: &[u8], new: &Content) -> Vec<u8> {
     let mut header = filter.to_bytes()[..image::HEADER_BYTES].to_vec();
-    for zeros in [48..64, 80..104, 112..120, 144..152, 176..192] {
-        header[zeros].fill(0);
-    }
+    image::zero(&mut header, &image::CONTENT);
+    image::zero(&mut header, &["seed", "body checksum", "header checksum"]);
     let settings = address(filter.hasher().hash(&header));
     let old = Content::of(filter);
     let keys = [old.keys().unwrap_or(0), new.keys().unwrap_or(0)];
     let words = [settings, old.digest(), new.digest(), keys[0], keys[1]];
-    let mut patch = b"koelptch\x01\0\0\0\0\0\0\0".to_vec();
+    let mut patch = b"koelptch\x02\0\0\0\0\0\0\0".to_vec();
     patch.extend(words.iter().flat_map(|word| word.to_le_bytes()));
     patch.extend_from_slice(&[0; 8]);
     patch.extend_from_slice(lists);
@@ -91,7 +91,7 @@ pub fn sealed(filter: &CuckooFilter<impl Store>, lists: &[u8], new: &Content) ->
 pub fn reseal(patch: &mut [u8]) {
     if patch.len() >= FRAME {
         let sum = xxh3_64(&[&patch[..CHECKSUM_AT], &patch[FRAME..]].concat());
-        image::set(patch, CHECKSUM_AT, sum);
+        patch[CHECKSUM_AT..FRAME].copy_from_slice(&sum.to_le_bytes());
     }
 }
 

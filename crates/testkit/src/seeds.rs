@@ -179,7 +179,6 @@ mod tests {
 
     use super::*;
     use crate::exercise::arbitrary_bytes;
-    use crate::image::BODY_CHECKSUM;
     use crate::maplets::with_values;
 
     /// Every how manyth seed is tried, and operations on each: 1 and 300 take minutes.
@@ -192,7 +191,8 @@ mod tests {
         seeds: &[Vec<u8>],
         holds: impl Fn(&[u8], u32) -> Result<(), ImageError>,
     ) -> usize {
-        let fields = (12..BODY_CHECKSUM).flat_map(|at| [1, 2, 4, 8].map(|width| (at, width)));
+        let fields = (12..image::field("body checksum").start)
+            .flat_map(|at| [1, 2, 4, 8].map(|width| (at, width)));
         let aligned = fields.filter(|(at, width)| at % width == 0);
         let mut accepted = 0;
         for (at, width) in aligned {

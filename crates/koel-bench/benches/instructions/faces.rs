@@ -92,10 +92,10 @@ fn maplet_absent(shape: (f64, u32)) -> Box<Case<Maplet>> {
 }
 
 /// A maplet, and room for the values of all keys.
-type WithValues = (Maplet, Vec<Values>);
+type WithValues = (&'static Maplet, Vec<Values<'static>>);
 
 fn maplet_with_values(shape: (f64, u32)) -> Box<Case<WithValues>> {
-    Case::new((maplet(shape), vec![Values::default(); KEYS]), absent())
+    Case::new((Box::leak(Box::new(maplet(shape))), vec![Values::default(); KEYS]), absent())
 }
 
 fn maplet_present(shape: (f64, u32)) -> Box<Case<Maplet>> {

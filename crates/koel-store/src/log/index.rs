@@ -10,14 +10,15 @@
 //!
 //! * A lookup reads two buckets. For an absent key it returns a location once in 4 million times in
 //!   a store that has not grown, and once in 250,000 times after 24 doublings.
-//! * An insert cannot fail: keys for which the maplet has no room go to an overflow list. Those are
-//!   more keys than slots in one pair of buckets. They have equal hashes, which only an adversary
-//!   finds, or both their buckets are the same, which is rare.
+//! * An insert fails only without memory. Keys for which the maplet has no slot go to its stash:
+//!   more keys than slots in one pair of buckets, which only an adversary finds, or both their
+//!   buckets are the same, which is rare.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use koel::{KeyHash, Maplet, Values};
+use koel::{KeyHash, Maplet};
+use smallvec::SmallVec;
 
 use crate::Error;
 
@@ -48,37 +49,17 @@ pub(super) struct Index {
     min_slots: u64,
 }
 
-/// A shard behind its lock, in cache lines of its own.
+/// A shard behind its lock, in cache lines of its own: the entries whose hashes start with the same
+/// bits.
 #[derive(Debug)]
 #[repr(align(128))]
 struct LockedShard {
-    shard: RwLock<Shard>,
+    shard: RwLock<Maplet>,
     reads: AtomicU64,
 }
 
-/// The entries whose hashes start with the same bits.
-#[derive(Debug)]
-pub(super) struct Shard {
-    pub(super) maplet: Maplet,
-    /// The hash and location of entries for which the maplet has no room.
-    pub(super) overflow: Vec<(u64, u64)>,
-}
-
 /// The locations that may be those of a key, usually one.
-#[derive(Debug)]
-pub(super) struct Candidates {
-    in_maplet: Values,
-    in_overflow: std::vec::IntoIter<u64>,
-}
-
-impl Iterator for Candidates {
-    type Item = u64;
-
-    #[inline]
-    fn next(&mut self) -> Option<u64> {
-        self.in_maplet.next().or_else(|| self.in_overflow.next())
-    }
-}
+pub(super) type Candidates = smallvec::IntoIter<[u64; 8]>;
 
 impl Index {
     /// Returns an empty index with room for this many keys.
@@ -89,12 +70,11 @@ impl Index {
         let each = (keys >> SHARD_BITS) + (keys >> (SHARD_BITS + 5));
         let bytes = keys.saturating_mul(KEY_BYTES);
         let shard = |_| {
-            let maplet = empty_maplet(each).ok_or(Error::OutOfMemory { bytes })?;
-            let shard = RwLock::new(Shard { maplet, overflow: Vec::new() });
+            let shard = RwLock::new(empty_maplet(each).ok_or(Error::OutOfMemory { bytes })?);
             Ok(LockedShard { shard, reads: AtomicU64::new(0) })
         };
         let shards: Box<[LockedShard]> = (0..SHARDS).map(shard).collect::<Result<_, Error>>()?;
-        let min_slots = shards[0].read().maplet.slots();
+        let min_slots = shards[0].read().slots();
         Ok(Self { shards, min_slots })
     }
 
@@ -103,12 +83,8 @@ impl Index {
     #[inline(always)]
     pub(super) fn candidates(&self, hash: u64) -> Option<Candidates> {
         let shard = self.read(hash);
-        let in_maplet = shard.maplet.get(&shard_hash(hash));
-        if shard.overflow.is_empty() {
-            let in_overflow = Vec::new().into_iter();
-            return (in_maplet.len() > 0).then_some(Candidates { in_maplet, in_overflow });
-        }
-        shard.with_overflow(in_maplet, hash)
+        let found = shard.get(&shard_hash(hash));
+        (found.len() > 0).then(|| SmallVec::from_iter(found).into_iter())
     }
 
     /// Returns whether the record at `location`, of a key with this hash, is live.
@@ -117,70 +93,69 @@ impl Index {
     }
 
     /// Adds an entry.
-    pub(super) fn insert(&self, hash: u64, location: u64) {
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub(super) fn insert(&self, hash: u64, location: u64) -> Result<(), Error> {
         let mut shard = self.write(hash);
-        if shard.maplet.insert(&shard_hash(hash), location).is_err() {
-            shard.overflow.push((hash, location));
-        }
+        let bytes = shard.size_in_bytes() as u64;
+        let inserted = shard.insert(&shard_hash(hash), location);
+        inserted.map_err(|_| Error::OutOfMemory { bytes })
     }
 
     /// Replaces the location `old` of a key with `new`; either may be missing.
-    pub(super) fn update(&self, hash: u64, old: Option<u64>, new: Option<u64>) {
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], if there is no `old`.
+    pub(super) fn update(
+        &self,
+        hash: u64,
+        old: Option<u64>,
+        new: Option<u64>,
+    ) -> Result<(), Error> {
         match (old, new) {
-            (None, Some(new)) => self.insert(hash, new),
-            (Some(old), Some(new)) => {
-                self.replace(hash, old, new);
-            }
-            (Some(old), None) => {
-                self.remove(hash, old);
-            }
+            (None, Some(new)) => return self.insert(hash, new),
+            (Some(old), Some(new)) => drop(self.replace(hash, old, new)),
+            (Some(old), None) => drop(self.remove(hash, old)),
             (None, None) => {}
         }
+        Ok(())
     }
 
     /// Adds many entries of one shard, with different hashes. Skips those whose hash may be in the
     /// index already, and returns their numbers. An entry with [`NO_LOCATION`] is only looked up.
-    pub(super) fn insert_new(&self, (hashes, locations): (&[u64], &[u64])) -> Vec<usize> {
-        let Some(&first) = hashes.first() else { return Vec::new() };
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub(super) fn insert_new(
+        &self,
+        (hashes, locations): (&[u64], &[u64]),
+    ) -> Result<Vec<usize>, Error> {
+        let Some(&first) = hashes.first() else { return Ok(Vec::new()) };
         let shard_hashes: Vec<KeyHash> = hashes.iter().map(|&hash| shard_hash(hash)).collect();
         let mut shard = self.write(first);
         let mut known = vec![true; hashes.len()];
-        if shard.overflow.is_empty() {
-            shard.maplet.contains_many(&shard_hashes, &mut known);
-        }
+        shard.contains_many(&shard_hashes, &mut known);
         let is_new = |i: &usize| locations[*i] != NO_LOCATION && !known[*i];
         let new: Vec<usize> = (0..hashes.len()).filter(is_new).collect();
         let new_hashes: Vec<KeyHash> = new.iter().map(|&i| shard_hashes[i]).collect();
         let new_locations: Vec<u64> = new.iter().map(|&i| locations[i]).collect();
-        let before = shard.maplet.len();
-        if shard.maplet.insert_many(&new_hashes, &new_locations).is_err() {
-            let done = usize::try_from(shard.maplet.len() - before).unwrap_or(usize::MAX);
-            drop(shard);
-            for &i in &new[done..] {
-                self.insert(hashes[i], locations[i]);
-            }
-        }
-        (0..hashes.len()).filter(|&i| known[i]).collect()
+        let bytes = shard.size_in_bytes() as u64;
+        let inserted = shard.insert_many(&new_hashes, &new_locations);
+        inserted.map_err(|_| Error::OutOfMemory { bytes })?;
+        Ok((0..hashes.len()).filter(|&i| known[i]).collect())
     }
 
     /// Gives an entry another location. Returns false if there is no such entry.
     pub(super) fn replace(&self, hash: u64, old: u64, new: u64) -> bool {
         let mut shard = self.write(hash);
-        if shard.maplet.replace(&shard_hash(hash), old, new) == Ok(true) {
-            return true;
-        }
-        let entry = shard.overflow.iter_mut().find(|entry| **entry == (hash, old));
-        entry.map(|entry| entry.1 = new).is_some()
+        shard.replace(&shard_hash(hash), old, new) == Ok(true)
     }
 
     /// Removes an entry. Returns false if there is no such entry.
     pub(super) fn remove(&self, hash: u64, location: u64) -> bool {
         let mut shard = self.write(hash);
-        if shard.maplet.remove(&shard_hash(hash), location) {
-            return true;
-        }
-        let at = shard.overflow.iter().position(|entry| *entry == (hash, location));
-        at.map(|at| shard.overflow.swap_remove(at)).is_some()
+        shard.remove(&shard_hash(hash), location)
     }
 
     /// Frees memory of a shard with few entries, down to the size with which it was made. Lookups
@@ -190,27 +165,25 @@ impl Index {
         let locked = &self.shards[shard];
         let copy = {
             let shard = locked.read();
-            if shard.maplet.slots() == self.min_slots || shard.maplet.load_factor() >= MIN_LOAD {
+            if shard.slots() == self.min_slots || shard.load_factor() >= MIN_LOAD {
                 return;
             }
-            shard.maplet.try_clone()
+            shard.try_clone()
         };
         if let Ok(mut smaller) = copy {
             smaller.shrink_to_fit();
-            locked.write().maplet = smaller;
+            *locked.write() = smaller;
         }
     }
 
     /// Returns the number of entries.
     pub(super) fn len(&self) -> u64 {
-        self.sum(|shard| shard.maplet.len() + shard.overflow.len() as u64)
+        self.sum(Maplet::len)
     }
 
     /// Returns the bytes of memory.
     pub(super) fn bytes(&self) -> u64 {
-        self.sum(|shard| {
-            shard.maplet.size_in_bytes() as u64 + shard.overflow.capacity() as u64 * 16
-        })
+        self.sum(|shard| shard.size_in_bytes() as u64)
     }
 
     /// Counts a record that was read to compare its key.
@@ -225,40 +198,29 @@ impl Index {
         self.shards.iter().map(|shard| shard.reads.load(Ordering::Relaxed)).sum()
     }
 
-    fn sum(&self, of: impl Fn(&Shard) -> u64) -> u64 {
+    fn sum(&self, of: impl Fn(&Maplet) -> u64) -> u64 {
         self.shards.iter().map(|shard| of(&shard.read())).sum()
     }
 
     #[inline]
-    fn read(&self, hash: u64) -> RwLockReadGuard<'_, Shard> {
+    fn read(&self, hash: u64) -> RwLockReadGuard<'_, Maplet> {
         self.shards[shard_of(hash)].read()
     }
 
     #[inline]
-    fn write(&self, hash: u64) -> RwLockWriteGuard<'_, Shard> {
+    fn write(&self, hash: u64) -> RwLockWriteGuard<'_, Maplet> {
         self.shards[shard_of(hash)].write()
-    }
-}
-
-impl Shard {
-    /// Adds the locations in the overflow list to those in the maplet.
-    #[cold]
-    fn with_overflow(&self, in_maplet: Values, hash: u64) -> Option<Candidates> {
-        let entries = self.overflow.iter().filter(|entry| entry.0 == hash);
-        let in_overflow: Vec<u64> = entries.map(|entry| entry.1).collect();
-        let is_absent = in_maplet.len() == 0 && in_overflow.is_empty();
-        (!is_absent).then_some(Candidates { in_maplet, in_overflow: in_overflow.into_iter() })
     }
 }
 
 impl LockedShard {
     #[inline]
-    fn read(&self) -> RwLockReadGuard<'_, Shard> {
+    fn read(&self) -> RwLockReadGuard<'_, Maplet> {
         self.shard.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[inline]
-    fn write(&self) -> RwLockWriteGuard<'_, Shard> {
+    fn write(&self) -> RwLockWriteGuard<'_, Maplet> {
         self.shard.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -298,7 +260,7 @@ mod tests {
     fn any_number_of_equal_hashes_fits() -> Result<(), Error> {
         let index = Index::new(0)?;
         for location in 0..100 {
-            index.insert(7, location);
+            index.insert(7, location)?;
         }
         assert_eq!(locations(&index, 7), Vec::from_iter(0..100));
         assert!((0..100).all(|location| index.replace(7, location, location + 1000)));
@@ -316,17 +278,17 @@ mod tests {
     fn absent_keys_have_candidates_at_the_rate_of_the_maplets() -> Result<(), Error> {
         let index = Index::new(0)?;
         for (location, hash) in (0..).zip(hashes(1, 1_000_000)) {
-            index.insert(hash, location);
+            index.insert(hash, location)?;
         }
-        let shares = index.shards.iter().map(|shard| shard.read().maplet.false_candidates());
+        let shares = index.shards.iter().map(|shard| shard.read().false_candidates());
         let expected = shares.sum::<f64>() / SHARDS as f64;
         assert!(expected < RATE, "{expected}");
         let absent = 4_000_000;
         let wrong = hashes(2, absent).filter_map(|hash| index.candidates(hash)).flatten().count();
         let wrong = wrong as f64;
         assert!(wrong < 3.0 * expected * absent as f64 + 5.0, "{wrong} at {expected}");
-        let overflow = index.shards.iter().map(|shard| shard.read().overflow.len());
-        assert_eq!(overflow.sum::<usize>(), 0);
+        let stashed = index.shards.iter().map(|shard| shard.read().stashed_pairs());
+        assert_eq!(stashed.sum::<u64>(), 0);
         Ok(())
     }
 
@@ -337,10 +299,10 @@ mod tests {
             (1..3000_u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
         let first = shard_of(hashes[0]);
         let hashes: Vec<u64> = hashes.into_iter().filter(|&hash| shard_of(hash) == first).collect();
-        index.insert(hashes[3], 3);
+        index.insert(hashes[3], 3)?;
         let mut places: Vec<u64> = (0..).take(hashes.len()).collect();
         places[5] = NO_LOCATION;
-        let known = index.insert_new((&hashes, &places));
+        let known = index.insert_new((&hashes, &places))?;
         assert_eq!(known, [3]);
         assert_eq!(index.len(), hashes.len() as u64 - 1);
         let at = |i: usize| locations(&index, hashes[i]);

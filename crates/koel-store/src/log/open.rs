@@ -252,7 +252,7 @@ impl Store {
     }
 
     fn replay_batch(&self, segment: &Arc<Segment>, batch: &mut Batch) -> Result<(), Error> {
-        let known = self.index.insert_new((&batch.hashes, &batch.locations));
+        let known = self.index.insert_new((&batch.hashes, &batch.locations))?;
         for i in known {
             self.replay_record(segment, &batch.notes[i], None)?;
         }
@@ -312,8 +312,7 @@ impl Store {
             old.segment.add_dead(old.size);
         }
         let new = (!note.is_tombstone()).then_some(location);
-        self.index.update(note.hash, old.map(|old| old.location), new);
-        Ok(())
+        self.index.update(note.hash, old.map(|old| old.location), new)
     }
 
     /// Returns the record of the same key that was replayed before.

@@ -129,7 +129,7 @@ impl Store {
         let at = self.log.append(end, &last, batch)?;
         let user = batch.records().iter().map(|record| user_bytes(&record.header)).sum();
         self.count(end, &last, before, user);
-        self.index_batch(end, &last, at, batch, previous);
+        self.index_batch(end, &last, at, batch, previous)?;
         Ok(end.position())
     }
 
@@ -161,7 +161,8 @@ impl Store {
         Ok(previous)
     }
 
-    /// Adds the records of a batch, written at `at`, to the index. Cannot fail.
+    /// Adds the records of a batch, written at `at`, to the index. Fails as
+    /// [`index_record`](Self::index_record) does.
     fn index_batch(
         &self,
         end: &mut End,
@@ -169,7 +170,7 @@ impl Store {
         at: u64,
         batch: &Batch,
         previous: Vec<(u64, Previous)>,
-    ) {
+    ) -> Result<(), Error> {
         let offset = |record: &Unsealed| at + record.start as u64;
         for (record, (hash, previous)) in batch.records().iter().zip(previous) {
             let old = match previous {
@@ -184,18 +185,20 @@ impl Store {
                 }
             };
             let note = Note::new(hash, offset(record), &record.header);
-            self.index_record(end, active, &note, old);
+            self.index_record(end, active, &note, old)?;
         }
+        Ok(())
     }
 
-    /// Adds a record to the index in place of another.
+    /// Adds a record to the index in place of another. Without memory for it, nothing is written
+    /// any more: the log has a record that the index has not.
     fn index_record(
         &self,
         end: &mut End,
         active: &Arc<Segment>,
         note: &Note,
         old: Option<Located>,
-    ) {
+    ) -> Result<(), Error> {
         end.own.notes.push(note);
         note.count_in(active);
         let location = self.segments.location(active, note.offset());
@@ -204,7 +207,8 @@ impl Store {
             old.segment.add_dead(old.size);
         }
         let new = (!note.is_tombstone()).then_some(location);
-        self.index.update(note.hash, old.map(|old| old.location), new);
+        let indexed = self.index.update(note.hash, old.map(|old| old.location), new);
+        indexed.map_err(|error| self.log.poison.set(error).in_doubt())
     }
 
     /// Appends one record, and adds it to the index in place of another.
@@ -232,8 +236,7 @@ impl Store {
             written
         })?;
         self.count(end, &active, at, user_bytes(&header));
-        self.index_record(end, &active, &Note::new(hash, offset, &header), old);
-        Ok(())
+        self.index_record(end, &active, &Note::new(hash, offset, &header), old)
     }
 }
 

@@ -205,7 +205,7 @@ pub struct LsmStats {
     pub guide_bytes: u64,
     /// Keys of runs that the guide has room for.
     pub guide_capacity: u64,
-    /// Keys that the guide has in its side map.
+    /// Pairs of a key and a run that the guide has in its stash.
     pub guide_side: u64,
     /// Runs that the guide names wrongly for an absent key, on average.
     pub guide_false_candidates: f64,

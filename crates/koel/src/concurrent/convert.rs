@@ -73,7 +73,8 @@ impl ConcurrentFilter {
     /// Removes everything. The size stays. No other thread uses the filter meanwhile. O(buckets).
     pub fn clear(&mut self) {
         self.cells.clear();
-        self.shards = Shards::new(0, &Counters::default(), self.profile.counter_limit);
+        self.shards =
+            Shards::new(0, &Counters::default(), &self.cells.geometry, self.profile.counter_limit);
     }
 
     /// [Copies](Self::snapshot) the filter, and [saves](CuckooFilter::save) the copy to a file.

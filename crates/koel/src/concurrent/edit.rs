@@ -67,9 +67,9 @@ impl ConcurrentFilter {
         let shard = self.shards.of(location.fingerprint);
         loop {
             let counters = shard.read();
-            if counters.get(self.identity(location)).is_some() {
+            if counters.get(self.name(location)).is_some() {
                 drop(counters);
-                if self.shards.discount(shard, &mut shard.write(), self.identity(location)) {
+                if self.shards.discount(shard, &mut shard.write(), self.name(location)) {
                     return true;
                 }
                 continue;
@@ -123,19 +123,19 @@ impl ConcurrentFilter {
     fn add_copy(&self, location: &Location) -> Result<bool, FullError> {
         let shard = self.shards.of(location.fingerprint);
         let mut counters = shard.write();
-        let identity = self.identity(location);
+        let name = self.name(location);
         // No entry of the shard is removed or moved while the lock is held.
         if self.cells.copies(location) == 0 {
             return Ok(false);
         }
-        let second = counters.get(identity).is_none() && !self.is_crowded();
+        let second = counters.get(name).is_none() && !self.is_crowded();
         if second && self.put(location, 1) == Put::Done {
             return Ok(true);
         }
         if self.len() >= u64::MAX - self.slots() {
             return Err(FullError::Overflow);
         }
-        self.shards.count(shard, &mut counters, identity).map(|()| true)
+        self.shards.count(shard, &mut counters, name).map(|()| true)
     }
 
     /// Whether as many slots as the capacity are in use. The rest are kept for distinct keys.
@@ -215,7 +215,7 @@ impl ConcurrentFilter {
         let location = self.cells.geometry.location_of(bucket, slot);
         let counted = self.cells.copies(&location) > 1
             && self.cells.holds(bucket, slot)
-            && self.shards.count(shard, &mut counters, self.identity(&location)).is_ok();
+            && self.shards.count(shard, &mut counters, self.name(&location)).is_ok();
         if counted {
             // The insert of the other copy may not have counted its arrival yet, so it is counted
             // here too, before this copy is cleared.

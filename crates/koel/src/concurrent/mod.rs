@@ -129,7 +129,7 @@ pub struct ConcurrentFilter {
 
 impl ConcurrentFilter {
     fn new(cells: Cells, entries: u64, counters: &Counters, profile: Profile) -> Self {
-        let shards = Shards::new(entries, counters, profile.counter_limit);
+        let shards = Shards::new(entries, counters, &cells.geometry, profile.counter_limit);
         let segments = (1 << cells.geometry.segment_bits()).min(MOST_SEARCHES);
         let searches = (0..segments).map(|_| Mutex::new(Search::default())).collect();
         Self { cells, shards, searches, profile }
@@ -192,14 +192,14 @@ impl ConcurrentFilter {
             let before = shard.arrivals();
             let copies = self.cells.copies(location);
             if shard.is_still(before) {
-                return copies.saturating_add(counters.get(self.identity(location)).unwrap_or(0));
+                return copies.saturating_add(counters.get(self.name(location)).unwrap_or(0));
             }
         }
     }
 
-    /// The identity of the entry at `location`, which names its counter.
-    fn identity(&self, location: &Location) -> u64 {
-        location.identity(self.cells.layout.fingerprint_bits())
+    /// The name of the entry at `location`, and of its counter.
+    fn name(&self, location: &Location) -> u64 {
+        location.name(&self.cells.geometry)
     }
 }
 

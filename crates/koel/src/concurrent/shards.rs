@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use core::array;
 
 use super::sync::{self, AtomicU64, Ordering, ReadGuard, RwLock, WriteGuard};
+use crate::address::geometry::Geometry;
 use crate::error::FullError;
 use crate::side::Counters;
 
@@ -94,10 +95,13 @@ pub(super) struct Shards {
 
 impl Shards {
     /// The shards of a table with `entries` entries and these counters.
-    pub(super) fn new(entries: u64, counters: &Counters, limit: u64) -> Self {
+    pub(super) fn new(entries: u64, counters: &Counters, geometry: &Geometry, limit: u64) -> Self {
         let shard = |shard| {
-            // The low bits of an identity are the fingerprint.
-            let owned = |&(identity, _): &(u64, u64)| number(identity) == shard;
+            let fingerprint = |name| {
+                let (_, core, string, length) = geometry.named(name)?;
+                Some(core << length | string)
+            };
+            let owned = |&(name, _): &(u64, u64)| fingerprint(name).map(number) == Some(shard);
             let counters = Counters::from_iter(counters.iter().filter(owned));
             Shard::new(if shard == 0 { entries } else { 0 }, counters)
         };
@@ -163,25 +167,25 @@ impl Shards {
         &self,
         shard: &Shard,
         guard: &mut Counters,
-        identity: u64,
+        name: u64,
     ) -> Result<(), FullError> {
         let reserve = |counters| (counters < self.limit).then_some(counters + 1);
-        if guard.get(identity).is_none()
+        if guard.get(name).is_none()
             && self.counters.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_err()
         {
             return Err(FullError::Counters { limit: self.limit });
         }
-        guard.add(identity, 1, u64::MAX)?;
+        guard.add(name, 1, u64::MAX)?;
         shard.counted.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
     /// Subtracts one from the counter of an entry of `shard`. False if it has no counter.
-    pub(super) fn discount(&self, shard: &Shard, guard: &mut Counters, identity: u64) -> bool {
-        if !guard.take(identity) {
+    pub(super) fn discount(&self, shard: &Shard, guard: &mut Counters, name: u64) -> bool {
+        if !guard.take(name) {
             return false;
         }
-        if guard.get(identity).is_none() {
+        if guard.get(name).is_none() {
             self.counters.fetch_sub(1, Ordering::Relaxed);
         }
         shard.counted.fetch_sub(1, Ordering::Relaxed);

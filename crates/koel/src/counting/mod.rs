@@ -76,6 +76,6 @@ impl<S: Store> CountingFilter<S> {
             let slots = self.body.table.read(bucket).0.into_iter().filter(|&slot| slot != 0);
             slots.map(move |slot| self.body.count_in(bucket, slot))
         });
-        in_table.chain(self.body.state.side.stash.iter().map(|(_, count)| count))
+        in_table.chain(self.body.state.side.stashed_keys().map(|(_, count)| count))
     }
 }

@@ -4,9 +4,9 @@
 use super::{ExpiringFilter, WhenFull};
 use crate::builder::{Builder, Grows, Settings};
 use crate::error::BuildError;
-use crate::image::clock::{Steps, sweep_records};
+use crate::image::clock::{Steps, groups};
 use crate::image::shape::Shape;
-use crate::image::{Clock, HEADER_BYTES, RECORD_BYTES, sizing};
+use crate::image::{Clock, HEADER_BYTES, SECTIONS, sizing};
 use crate::maplet::Maplet;
 use crate::state::Body;
 use crate::table::table_bytes;
@@ -55,9 +55,9 @@ impl Builder<ExpiringFilter> {
     pub fn size_in_bytes(&self) -> Result<usize, BuildError> {
         let (shape, _) = shape(&self.settings)?;
         let table = table_bytes(shape.layout, shape.buckets()).unwrap_or(usize::MAX);
-        let records = usize::try_from(sweep_records(shape.buckets())).unwrap_or(usize::MAX);
-        let records = records.saturating_mul(RECORD_BYTES);
-        Ok(table.saturating_add(records).saturating_add(HEADER_BYTES))
+        let sweeps = usize::try_from(groups(shape.buckets())).unwrap_or(usize::MAX);
+        let sweeps = sweeps.saturating_mul(SECTIONS[3]);
+        Ok(table.saturating_add(sweeps).saturating_add(HEADER_BYTES))
     }
 }
 

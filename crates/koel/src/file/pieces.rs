@@ -22,8 +22,8 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::disk::{self, FileError};
 use crate::filter::Arrivals;
-use crate::image::{HEADER_BYTES, Header, RECORD_BYTES};
-use crate::side::encode;
+use crate::image::{HEADER_BYTES, Header, SECTIONS};
+use crate::side::{Pair, encode};
 use crate::{PieceError, PiecePlan};
 
 /// Bytes that are copied or read at once.
@@ -94,7 +94,7 @@ struct FilterFile<'p> {
     /// The counters of each segment in the file.
     counters: Vec<Records>,
     /// The stashes of all segments so far.
-    stash: Vec<(u64, u64)>,
+    stash: Vec<(Pair, u64)>,
 }
 
 /// Some records behind the table.
@@ -135,8 +135,8 @@ impl<'p> FilterFile<'p> {
         self.counters[segment] = Records { first, count: self.header.counters - first };
         self.file.seek(SeekFrom::Start(self.record_at(first)))?;
         let mut records = io::BufWriter::with_capacity(BUFFER, &mut *self.file);
-        for record in self.plan.counter_records(segment, &view) {
-            records.write_all(&record)?;
+        for counter in self.plan.counters(segment, &view) {
+            records.write_all(&encode(counter)[..SECTIONS[0]])?;
         }
         records.flush()?;
         drop(records);
@@ -153,7 +153,7 @@ impl<'p> FilterFile<'p> {
         let keys = self.arrivals.finish(expected)?;
         self.sort_counters()?;
         self.write_stash()?;
-        let end = self.record_at(self.header.counters + self.header.stashed);
+        let end = self.file.stream_position()?;
         let mut checksum = Xxh3::new();
         self.read_each(HEADER_BYTES as u64..end, |_, bytes| {
             checksum.update(bytes);
@@ -169,12 +169,12 @@ impl<'p> FilterFile<'p> {
     fn write_stash(&mut self) -> io::Result<()> {
         self.stash.sort_unstable();
         self.file.seek(SeekFrom::Start(self.record_at(self.header.counters)))?;
-        self.stash.iter().try_for_each(|&stashed| self.file.write_all(&encode(stashed)))
+        self.stash.iter().try_for_each(|&pair| self.file.write_all(&encode(pair)[..SECTIONS[1]]))
     }
 
     /// Where a counter is in the file.
     fn record_at(&self, number: u64) -> u64 {
-        self.table_end + number * RECORD_BYTES as u64
+        self.table_end + number * SECTIONS[0] as u64
     }
 
     /// Puts the counters in the order of segments: a sorted copy goes behind them, then to their
@@ -189,7 +189,7 @@ impl<'p> FilterFile<'p> {
         let mut to = end;
         for run in runs {
             self.copy(self.record_at(run.first)..self.record_at(run.first + run.count), to)?;
-            to += run.count * RECORD_BYTES as u64;
+            to += run.count * SECTIONS[0] as u64;
         }
         self.copy(end..to, start)?;
         self.file.set_len(end)

@@ -176,8 +176,7 @@ impl Builder<CuckooFilter> {
 }
 
 pub(super) fn profile(settings: &Settings) -> Profile {
-    let default = if settings.grow_from.is_some() { u64::MAX } else { settings.capacity };
-    settings.profile(settings.counter_limit.unwrap_or(default))
+    settings.profile(settings.counter_limit())
 }
 
 /// Keys that there is room for before any growth.

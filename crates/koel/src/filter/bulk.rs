@@ -11,12 +11,13 @@
 
 use alloc::{vec, vec::Vec};
 
+use crate::address::geometry::Geometry;
 use crate::builder::Builder;
 use crate::error::{BuildError, FullError};
 use crate::filter::parts::Parts;
 use crate::image::shape::{Profile, Shape};
 use crate::mem::buffer::Buffer;
-use crate::side::{Counters, Side};
+use crate::side::{Counters, Pair, Side};
 use crate::state::State;
 use crate::state::insert::COPIES;
 use crate::state::store::Store;
@@ -56,9 +57,10 @@ impl Builder<CuckooFilter> {
     fn fill(&self, filter: &mut CuckooFilter, hashes: impl Hashes + Sync) -> Option<()> {
         let table = &mut filter.body.table;
         (!table.grows()).then_some(())?;
+        let geometry = table.base().clone();
         let parts = self.partition(hashes, table.base().segment_bits())?;
         let segments = self.fill_segments(table, filter.body.state.profile, &parts)?;
-        filter.body.state.take_in(segments).ok()
+        filter.body.state.take_in(&geometry, segments).ok()
     }
 
     /// The addresses by segment, one share of the keys after the other; `None` if there is no
@@ -84,13 +86,12 @@ impl Builder<CuckooFilter> {
         shares: &[Parts],
     ) -> Option<Vec<Segment<'t>>> {
         let shape = Shape::of(table.base(), table.layout());
-        let segment_buckets = u64::from(shape.segment_buckets);
         let fill = |scratch: &mut Option<CuckooFilter>,
                     (number, segment): (usize, &mut Segment)| {
             let scratch = scratch.as_mut()?;
             scratch.clear();
             shares.iter().try_for_each(|parts| parts.insert_into(scratch, number))?;
-            segment.take_in(scratch, number as u64 * segment_buckets)
+            segment.take_in(scratch)
         };
         let scratch = || segment_of(shape, profile);
         let bytes = table.segments_mut();
@@ -134,9 +135,9 @@ pub(super) struct Segment<'t> {
     len: u64,
     entries: u64,
     spares: u64,
+    /// By the names and the addresses of the filter that was filled.
     counters: Vec<(u64, u64)>,
-    /// By the addresses of the filter that was filled.
-    stash: Vec<(u64, u64)>,
+    stash: Vec<(Pair, u64)>,
 }
 
 impl<'t> Segment<'t> {
@@ -145,17 +146,15 @@ impl<'t> Segment<'t> {
         Self { bytes, len: 0, entries: 0, spares: 0, counters, stash }
     }
 
-    /// Takes in a filled filter. The first bucket of the segment is number `base` of the whole
-    /// table. `None` if there is no memory for the counters and the stash.
-    pub(super) fn take_in<S: Store>(&mut self, filled: &CuckooFilter<S>, base: u64) -> Option<()> {
+    /// Takes in a filled filter. `None` if there is no memory for the counters and the stash.
+    pub(super) fn take_in<S: Store>(&mut self, filled: &CuckooFilter<S>) -> Option<()> {
         let len = self.bytes.len();
         self.bytes.copy_from_slice(&filled.body.table.bytes()[..len]);
-        let base = base << filled.layout().fingerprint_bits();
         let State { len, entries, spares, side, .. } = &filled.body.state;
         (self.len, self.entries, self.spares) = (*len, *entries, *spares);
         let Side { counters, stash, .. } = side;
         self.counters.try_reserve_exact(usize::try_from(counters.len()).ok()?).ok()?;
-        self.counters.extend(counters.iter().map(|(name, count)| (base + name, count)));
+        self.counters.extend(counters.iter());
         self.stash.try_reserve_exact(usize::try_from(stash.len()).ok()?).ok()?;
         self.stash.extend(stash.iter());
         Some(())
@@ -163,8 +162,12 @@ impl<'t> Segment<'t> {
 }
 
 impl State<Buffer> {
-    /// Adds the totals, counters and stashes of all segments.
-    pub(super) fn take_in(&mut self, segments: Vec<Segment<'_>>) -> Result<(), FullError> {
+    /// Adds the totals, counters and stashes of all segments of a table with this geometry.
+    pub(super) fn take_in(
+        &mut self,
+        geometry: &Geometry,
+        segments: Vec<Segment<'_>>,
+    ) -> Result<(), FullError> {
         let mut counters = 0;
         for segment in &segments {
             counters += segment.counters.len() as u64;
@@ -181,11 +184,15 @@ impl State<Buffer> {
         }
         let bits = segments.len().trailing_zeros();
         for (number, segment) in (0..).zip(&segments) {
-            for &(address, copies) in &segment.stash {
-                self.side.stash_copies(whole_address(number, address, bits), copies);
+            for &((address, _), copies) in &segment.stash {
+                self.side.stash_copies((whole_address(number, address, bits), 0), copies);
             }
         }
-        self.side.counters = segments.into_iter().flat_map(|segment| segment.counters).collect();
+        let counters = (0..).zip(&segments).flat_map(|(number, segment)| {
+            let counters = segment.counters.iter();
+            counters.map(move |&(name, count)| (geometry.name_in_whole(number, name), count))
+        });
+        self.side.counters = counters.collect();
         Ok(())
     }
 }

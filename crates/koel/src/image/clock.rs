@@ -26,7 +26,7 @@
 //! Source: the idea of stamps modulo a power of two is that of aging in Mozilla's
 //! `cuckoo_filter_expire`; the sweep is ours (docs/decisions/0028-expiring.md).
 
-use super::format::{MOST_STEPS, RECORD_BYTES};
+use super::format::MOST_STEPS;
 
 /// Bits of the widest stamp: [`MOST_STEPS`] need them.
 pub(super) const MOST_STAMP_BITS: u32 = 8;
@@ -35,10 +35,9 @@ pub(crate) const GROUP: u64 = 16;
 /// Steps after which it does not matter how long ago a group was swept: more than any stamp tells.
 pub(crate) const FAR: u16 = 1 << 14;
 
-/// Records behind the buckets of an expiring filter: two bytes for each group, the step at which it
-/// was swept.
-pub(crate) fn sweep_records(buckets: u64) -> u64 {
-    buckets.div_ceil(GROUP).div_ceil(RECORD_BYTES as u64 / 2)
+/// Groups of so many buckets, each with a sweep behind the buckets: two bytes.
+pub(crate) fn groups(buckets: u64) -> u64 {
+    buckets.div_ceil(GROUP)
 }
 
 /// Time, as far as stamps tell it.

@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::error::ImageError;
 
 /// The version of all messages.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 /// Where the words begin.
 const WORDS_AT: usize = 16;
 

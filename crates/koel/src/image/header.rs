@@ -3,15 +3,14 @@
 //! docs/FORMAT.md describes every byte, with test vectors; a test compares its table with the one
 //! here. Reading trusts nothing: each field is bounded before it is used in arithmetic.
 
+use core::array;
 use core::cmp::Ordering;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::clock::{Clock, MOST_STAMP_BITS, sweep_records};
+use super::clock::{Clock, MOST_STAMP_BITS, groups};
 use super::fields::{Is, Value, got, header, put, take};
-use super::format::{
-    CORRECTION_BYTES, HEADER_BYTES, Kind, MAGIC, MOST_STEPS, RECORD_BYTES, VERSION,
-};
+use super::format::{HEADER_BYTES, Kind, MAGIC, MOST_STEPS, SECTIONS, VERSION};
 use super::shape::{Profile, Shape};
 use super::sizing;
 use crate::address::geometry::{CORE_BITS, Geometry};
@@ -31,82 +30,79 @@ header! {
     kind: Kind, 1, "kind";
     codec: Codec, 1, "codec", |h| h.codec == Codec::Plain || h.kind == Kind::Filter;
     slots: Is<{ SLOTS as u64 }>, 1, "slots";
-    fingerprint_bits: u32, 1, "fingerprint bits", |h| {
-        Layout::new(h.codec, h.fingerprint_bits, h.value_bits).is_some() || !h.has_sound_values()
-    };
     core_bits: Is<{ CORE_BITS as u64 }>, 1, "core bits";
-    value_bits: u32, 1, "value bits", Header::has_sound_values;
-    segment_bits: u32, 1, "segment bits", |h| {
-        sizing::fits_hash(h.segment_bits, h.segment_buckets, h.first_bits + CORE_BITS)
+    value_bits: u32, 1, "value bits", |h| match h.kind {
+        Kind::Filter => h.value_bits == 0,
+        Kind::Maplet | Kind::Counting => (1..=MAX_VALUE_BITS).contains(&h.value_bits),
+        Kind::Expiring => (2..=MOST_STAMP_BITS).contains(&h.value_bits),
     };
-    is_secret: bool, 1, "hash";
-    segment_buckets: u32, 4, "segment buckets", |h| h.segment_buckets > 0;
-    level: u32, 1, "level", |h| h.level < if h.marked { u32::BITS } else { 1 };
+    fingerprint_bits: u32, 1, "fingerprint bits", |h| {
+        Layout::new(h.codec, h.fingerprint_bits, h.value_bits).is_some()
+    };
     marked: bool, 1, "marked";
     first_bits: u32, 1, "fraction bits at first", |h| {
         let bits = h.layout().fraction_bits();
         (if h.marked { 2 } else { bits }..=bits).contains(&h.first_bits)
     };
     fraction_bits: u32, 1, "fraction bits", |h| h.fraction_bits == h.layout().fraction_bits();
-    growable: bool, 4, "flags", |h| {
+    level: u32, 1, "level", |h| h.level < if h.marked { u32::BITS } else { 1 };
+    segment_bits: u32, 1, "segment bits", |h| {
+        sizing::fits_hash(h.segment_bits, h.segment_buckets, h.first_bits + CORE_BITS)
+    };
+    is_secret: bool, 1, "hash";
+    segment_buckets: u32, 4, "segment buckets", |h| h.segment_buckets > 0;
+    growable: bool, 1, "grows", |h| {
         h.growable == h.marked || h.growable && h.kind == Kind::Filter
     };
-    split: u64, 8, "split buckets", |h| {
+    trusts_hashes: bool, 1, "route";
+    // A later version of the program will define it.
+    secret_kind: Is<0>, 1, "secret kind";
+    evicts: bool, 1, "when full", |h| h.expires() || !h.evicts;
+    split: u64, 4, "split buckets", |h| {
         if h.marked { h.addresses().is_sound() } else { h.split == 0 }
     };
-    weight_low: u64, 8, "match weight, low half", |h| h.marked || h.weight_low == 0;
+    narrow: u64, 4, "narrow buckets", |h| h.narrow == 0 || h.may_have_narrow_buckets();
+    match_weight: u128, 16, "match weight", |h| h.marked || h.match_weight == 0;
     seed: u128, 16, "seed", |h| h.is_secret || u64::try_from(h.seed).is_ok();
     capacity: u64, 8, "capacity";
     rate: f64, 8, "requested rate", |h| h.rate > 0.0 && h.rate < 1.0;
+    application: u64, 8, "application bytes";
     // Growth may leave behind entries that belong to no key, and time entries that are dead.
     len: u64, 8, "keys", |h| match h.kind {
-        Kind::Filter | Kind::Counting => h.len >= h.entries || h.marked,
-        Kind::Maplet => h.len == h.entries || h.len < h.entries && h.marked,
+        Kind::Filter | Kind::Counting | Kind::Maplet => h.len >= h.entries || h.marked,
         Kind::Expiring => h.len <= h.entries,
     };
     entries: u64, 8, "entries", |h| h.entries <= h.buckets() * SLOTS as u64;
+    distinct: u64, 8, "distinct entries", |h| {
+        h.distinct <= if h.kind == Kind::Filter { h.entries } else { 0 }
+    };
     counters: u64, 8, "counters", |h| match h.kind {
         Kind::Filter if !h.marked => h.counters <= h.distinct,
         Kind::Filter | Kind::Counting => h.counters <= h.entries,
-        Kind::Maplet => h.counters == 0,
-        Kind::Expiring => h.counters == sweep_records(h.buckets()),
+        Kind::Maplet | Kind::Expiring => h.counters == 0,
     };
-    /// An expiring filter has no counters, and stores here how many live entries were evicted.
     counter_limit: u64, 8, "counter limit", |h| match h.kind {
         // When growth splits an entry into two, both get its counter, whatever the limit.
         Kind::Filter => h.counters <= h.counter_limit || h.marked,
         Kind::Counting => h.counter_limit == u64::MAX,
-        Kind::Maplet => h.counter_limit == 0,
-        Kind::Expiring => true,
+        Kind::Maplet => true,
+        Kind::Expiring => h.counter_limit == 0,
     };
-    distinct: u64, 8, "distinct entries", |h| {
-        h.distinct <= if h.kind == Kind::Filter { h.entries } else { 0 }
-    };
-    weight_high: u64, 8, "match weight, high half", |h| h.marked || h.weight_high == 0;
-    trusts_hashes: bool, 1, "route";
-    // A later version of the program will define it.
-    secret_kind: Is<0>, 1, "secret kind";
-    step: u16, 6, "step", |h| h.expires() || h.step == 0;
-    application: u64, 8, "application bytes";
-    stashed: u64, 4, "stashed keys", |h| match h.kind {
-        Kind::Filter | Kind::Counting => h.stashed <= h.len,
-        Kind::Maplet | Kind::Expiring => h.stashed == 0,
-    };
+    stashed: u64, 4, "stashed keys", |h| h.stashed <= if h.expires() { 0 } else { h.len };
     corrections: u64, 4, "corrections", |h| h.corrections == 0 || h.kind == Kind::Filter;
-    step_ticks: u64, 8, "step length", |h| h.expires() == (h.step_ticks > 0);
-    step_began: u64, 8, "step began", |h| h.expires() || h.step_began == 0;
+    evicted: u64, 8, "evicted", |h| h.expires() || h.evicted == 0;
+    sweeps: u64, 4, "sweeps", |h| h.sweeps == if h.expires() { groups(h.buckets()) } else { 0 };
+    step: u16, 2, "step", |h| h.expires() || h.step == 0;
     steps: u64, 1, "steps", |h| {
         let most = u64::from(MOST_STEPS).min(h.layout().largest_value().saturating_sub(1));
         if h.expires() { (1..=most).contains(&h.steps) } else { h.steps == 0 }
     };
     /// 1 and the age of the youngest entry that was evicted, or 0.
     youngest_evicted: u64, 1, "youngest evicted", |h| {
-        let has_evicted = h.expires() && h.counter_limit > 0;
-        (h.youngest_evicted > 0) == has_evicted && h.youngest_evicted <= h.steps + 1
+        (h.youngest_evicted > 0) == (h.evicted > 0) && h.youngest_evicted <= h.steps + 1
     };
-    evicts: bool, 1, "when full", |h| h.expires() || !h.evicts;
-    reserved: Is<0>, 1, "reserved";
-    narrow: u64, 4, "narrow buckets", |h| h.narrow == 0 || h.may_have_narrow_buckets();
+    step_ticks: u64, 8, "step length", |h| h.expires() == (h.step_ticks > 0);
+    step_began: u64, 8, "step began", |h| h.expires() || h.step_began == 0;
     body_checksum: u64, 8, "body checksum";
     header_checksum: u64, 8, "header checksum";
 }
@@ -150,14 +146,13 @@ impl Header {
             header.first_bits = addresses.base().fraction_bits();
             (header.level, header.split) = (addresses.level(), addresses.split());
             header.narrow = addresses.narrow_buckets();
-            [header.weight_low, header.weight_high] =
-                [match_weight & u128::from(u64::MAX), match_weight >> 64].map(got);
+            header.match_weight = match_weight;
         }
         if let Some(clock) = clock {
             (header.step, header.step_ticks, header.steps) =
                 (clock.step, clock.step_ticks, clock.steps);
             (header.step_began, header.evicts) = (clock.began, clock.evicts);
-            header.counter_limit = clock.evicted;
+            header.evicted = clock.evicted;
             header.youngest_evicted = clock.youngest_evicted.map_or(0, |age| age + 1);
         }
         header
@@ -221,7 +216,7 @@ impl Header {
             route: Route::new(hasher, self.trusts_hashes),
             capacity: self.capacity,
             rate: self.rate,
-            counter_limit: if self.expires() { 0 } else { self.counter_limit },
+            counter_limit: self.counter_limit,
             growable: self.growable,
             application: self.application.to_le_bytes(),
         }
@@ -235,7 +230,7 @@ impl Header {
             largest: self.layout().largest_value(),
             began: self.step_began,
             step: self.step,
-            evicted: self.counter_limit,
+            evicted: self.evicted,
             youngest_evicted: self.youngest_evicted.checked_sub(1),
             evicts: self.evicts,
         })
@@ -258,8 +253,7 @@ impl Header {
 
     /// The table in these bytes.
     pub(crate) fn table<B: AsRef<[u8]>>(&self, bytes: B) -> Table<B> {
-        let match_weight = u128::from(self.weight_high) << 64 | u128::from(self.weight_low);
-        Table::new(self.addresses(), self.layout(), bytes).with_weight(match_weight)
+        Table::new(self.addresses(), self.layout(), bytes).with_weight(self.match_weight)
     }
 
     /// Buckets that the table was built with.
@@ -276,14 +270,6 @@ impl Header {
         self.kind == Kind::Expiring
     }
 
-    fn has_sound_values(&self) -> bool {
-        match self.kind {
-            Kind::Filter => self.value_bits == 0,
-            Kind::Maplet | Kind::Counting => (1..=MAX_VALUE_BITS).contains(&self.value_bits),
-            Kind::Expiring => (2..=MOST_STAMP_BITS).contains(&self.value_bits),
-        }
-    }
-
     /// Whether a table with this header can have buckets that are still to be widened: as it was
     /// built, with the layout that its first one becomes.
     fn may_have_narrow_buckets(&self) -> bool {
@@ -296,18 +282,10 @@ impl Header {
 
     // ---- the bytes behind the header
 
-    /// What is behind the buckets, in order: how many records, and the bytes of each.
-    fn sections(&self) -> [(u64, usize); 3] {
-        [
-            (self.counters, RECORD_BYTES),
-            (self.stashed, RECORD_BYTES),
-            (self.corrections, CORRECTION_BYTES),
-        ]
-    }
-
-    /// Bytes of the sections.
-    fn section_bytes(&self) -> [u64; 3] {
-        self.sections().map(|(records, each)| records.saturating_mul(each as u64))
+    /// Bytes of the sections behind the buckets.
+    fn section_bytes(&self) -> [u64; SECTIONS.len()] {
+        let records = [self.counters, self.stashed, self.corrections, self.sweeps];
+        array::from_fn(|i| records[i].saturating_mul(SECTIONS[i] as u64))
     }
 
     /// Bytes of the buckets, and of what is behind them. `None` where this machine cannot address
@@ -329,7 +307,7 @@ impl Header {
     }
 
     /// The sections of the bytes behind the buckets.
-    pub(crate) fn split_trailer<'a>(&self, mut trailer: &'a [u8]) -> [&'a [u8]; 3] {
+    pub(crate) fn split_trailer<'a>(&self, mut trailer: &'a [u8]) -> [&'a [u8]; SECTIONS.len()] {
         self.section_bytes().map(|bytes| {
             let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(trailer.len());
             let (section, rest) = trailer.split_at(bytes);

@@ -1,11 +1,11 @@
 //! From a capacity and a false-positive rate to a layout, and from a layout to bytes.
 //!
 //! ```text
-//!     | header, 192 bytes | buckets (table/) | counters | stash | corrections |
-//!                         '------- body, guarded by its own checksum --------'
+//!     | header, 192 bytes | buckets (table/) | counters | stash | corrections | sweeps |
+//!                         '------------ body, guarded by its own checksum ------------'
 //!
-//!     A counter and a stashed key have 16 bytes, a correction 8 (side.rs). In an expiring filter
-//!     there are sweeps (state/sweeps.rs) in place of counters.
+//!     A counter has 16 bytes, a pair of the stash 24, a correction 8 (side.rs), and a sweep of an
+//!     expiring filter 2 (state/sweeps.rs).
 //! ```
 //!
 //! * `shape`: the layout and the number of buckets of a table, and its settings.
@@ -24,6 +24,6 @@ pub(crate) mod shape;
 pub(crate) mod sizing;
 
 pub(crate) use clock::Clock;
-pub(crate) use format::{CORRECTION_BYTES, HEADER_BYTES, Kind, MOST_STEPS, RECORD_BYTES, VERSION};
+pub(crate) use format::{HEADER_BYTES, Kind, MOST_STEPS, SECTIONS, VERSION};
 pub(crate) use header::Header;
 pub(crate) use shape::bits_per_key;

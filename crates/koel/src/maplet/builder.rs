@@ -41,7 +41,8 @@ impl Builder<Maplet> {
     /// 64-bit hash allows at this capacity, where values would have no or more than 40 bits, or
     /// where the system has no memory for the table.
     pub fn build(&self) -> Result<Maplet, BuildError> {
-        empty_body(&self.settings, Kind::Maplet, 0).map(|body| Maplet { body })
+        empty_body(&self.settings, Kind::Maplet, self.settings.counter_limit())
+            .map(|body| Maplet { body })
     }
 }
 

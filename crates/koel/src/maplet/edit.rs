@@ -5,22 +5,21 @@
 
 use core::convert::Infallible;
 use core::hint::select_unpredictable;
+use core::mem;
 
 use crate::error::{InsertError, ValueError};
 use crate::{Key, Maplet};
 
 impl Maplet {
     /// Adds the pair of `key` and `value`. A pair that is in already gets another entry. O(1):
-    /// reads at most 4096 slots, and makes up to four steps of growth, each of 4096 buckets.
+    /// reads at most 8192 slots, and makes up to two steps of growth, each of 4096 buckets.
     ///
     /// # Errors
-    /// [`InsertError`], and then no answer has changed; a maplet that grows may be some steps
-    /// larger:
+    /// [`InsertError`], and then nothing has changed:
     /// * [`Value`](InsertError::Value) if the value has more bits than values of this maplet;
-    /// * [`Full`](InsertError::Full) if the pair finds no room. With distinct keys that never
-    ///   happens up to [`capacity`](Self::capacity) entries. If the maplet is
-    ///   [growable](Self::is_growable), it happens only where 32-bit bucket numbers or the memory
-    ///   end, and for one of 120 million keys, whose only bucket is full of keys with the same one.
+    /// * [`Full`](InsertError::Full) if the pair finds no room, which never happens up to
+    ///   [`capacity`](Self::capacity) pairs. If the maplet is [growable](Self::is_growable), it
+    ///   happens only where 32-bit bucket numbers or the memory end.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<(), InsertError> {
         self.check([value])?;
@@ -52,7 +51,7 @@ impl Maplet {
     #[inline]
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> bool {
         let address = self.body.address(key);
-        self.fits(value) && self.body.remove_from_table(address, value)
+        self.fits(value) && self.body.remove_pair(address, value)
     }
 
     /// Gives every pair whose value is in `old` the value `new`. Returns the number of those pairs.
@@ -77,7 +76,7 @@ impl Maplet {
         let layout = self.layout();
         // One bit for each of the values below 64, because most maplets of ids have no others.
         let small =
-            old.iter().filter(|&&value| value < 64).fold(0, |mask, &value| mask | 1 << value);
+            old.iter().filter(|&&value| value < 64).fold(0_u64, |mask, &value| mask | 1 << value);
         let has_others = old.iter().any(|&value| value >= 64);
         let is_old = |value: u64| {
             if value < 64 { small >> value & 1 == 1 } else { has_others && old.contains(&value) }
@@ -89,6 +88,11 @@ impl Maplet {
             let relabelled = layout.slot(layout.fingerprint_of(slot), new);
             select_unpredictable(is_old, relabelled, slot)
         });
+        let stash = &mut self.body.state.side.stash;
+        for ((address, value), copies) in mem::take(stash).iter() {
+            changed += if is_old(value) { copies } else { 0 };
+            stash.add_all((address, if is_old(value) { new } else { value }), copies);
+        }
         Ok(changed)
     }
 
@@ -143,8 +147,7 @@ impl Maplet {
         let (hashes, layout) = (self.body.hashed(keys), self.layout());
         let Ok(()) = self.body.one_by_one(hashes, 0, |body, key, address| {
             let value = values[key];
-            removed[key] =
-                value <= layout.largest_value() && body.remove_from_table(address, value);
+            removed[key] = value <= layout.largest_value() && body.remove_pair(address, value);
             Ok::<(), Infallible>(())
         });
     }

@@ -10,6 +10,8 @@ mod builder;
 mod edit;
 mod values;
 
+use core::mem;
+
 use crate::Key;
 use crate::face::{face, lasting_face};
 use crate::image;
@@ -54,14 +56,14 @@ pub use values::Values;
 /// A maplet is a multiset of pairs. A key may have several values. A pair that is inserted twice
 /// has two entries, and must be removed twice.
 ///
-/// All entries of a key share two buckets, so there is room for 8. The next insert returns
-/// [`FullError::Values`](crate::FullError::Values) and changes nothing. Unlike a
-/// [`CuckooFilter`](crate::CuckooFilter), a maplet has no counters.
+/// All entries of a key share two buckets, which have room for 8. Further pairs are in the
+/// [stash](Self::stashed_pairs): exactly, beside the table, up to the capacity. A pair in the stash
+/// takes 24 bytes of the file and about 40 in memory.
 ///
-/// In a large maplet some keys share both buckets, and the room for 8. Inserts that failed, of 9
+/// In a large maplet some keys share both buckets, and the room for 8. Pairs in the stash, of 9
 /// million entries:
 ///
-/// | values per key | built for | inserts that failed |
+/// | values per key | built for | pairs in the stash |
 /// |--:|---|---|
 /// | 2 | the entries | 1 in 28 |
 /// | 2 | a tenth more | none |
@@ -108,14 +110,23 @@ impl<S: Store> Maplet<S> {
     // Always inlined: as a call, it writes the values of absent keys to memory.
     #[inline(always)]
     #[must_use]
-    pub fn get<K: Key + ?Sized>(&self, key: &K) -> Values {
+    pub fn get<K: Key + ?Sized>(&self, key: &K) -> Values<'_> {
         let address = self.body.address(key);
         // Most keys are absent, so slots are decoded in a second step.
         let table = &self.body.table;
-        match table.find_pair(address) {
+        let values = match table.find_pair(address) {
             None => Values::default(),
             Some((pair, keys)) => Values::new(table.candidates(pair, keys), self.layout()),
-        }
+        };
+        if self.body.state.side.has_answers() { self.with_stash(address, values) } else { values }
+    }
+
+    /// Adds the values in the stash to those of a key in the table.
+    #[cold]
+    #[inline(never)]
+    fn with_stash<'a>(&'a self, address: u64, values: Values<'a>) -> Values<'a> {
+        let side = &self.body.state.side;
+        values.and(side.stashed(address), side.pairs(address))
     }
 
     /// [`get`](Self::get) for each of `keys`. Writes the values of `keys[i]` to `values[i]`. Where
@@ -134,15 +145,27 @@ impl<S: Store> Maplet<S> {
     ///
     /// # Panics
     /// If the slices differ in length.
-    pub fn get_many<K: Key>(&self, keys: &[K], values: &mut [Values]) {
+    pub fn get_many<'a, K: Key>(&'a self, keys: &[K], values: &mut [Values<'a>]) {
         assert_eq!(keys.len(), values.len(), "one answer for each key");
         values.fill(Values::default());
         let (hashes, layout) = (self.body.hashed(keys), self.layout());
         let found = |i, _, slots| values[i] = Values::new(slots, layout);
         each_candidate(&self.body.table, hashes, found);
+        if self.body.state.side.has_answers() {
+            for (key, values) in keys.iter().zip(values) {
+                *values = self.with_stash(self.body.address(key), mem::take(values));
+            }
+        }
     }
 
-    /// All entries, by bucket. O(buckets).
+    /// The number of different pairs in the stash, beside the table: their buckets were full, and
+    /// no eviction path led to an empty slot.
+    #[must_use]
+    pub fn stashed_pairs(&self) -> u64 {
+        self.body.state.side.stash.len()
+    }
+
+    /// All entries in slots, by bucket. O(buckets).
     pub fn entries(&self) -> impl Iterator<Item = MapletEntry> {
         let (table, layout) = (&self.body.table, self.layout());
         (0..table.buckets()).flat_map(move |bucket| {

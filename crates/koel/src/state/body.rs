@@ -9,6 +9,7 @@
 //! * An owned body is made from verified bytes.
 
 use alloc::vec::Vec;
+use core::array;
 use core::convert::Infallible;
 use core::ops::Range;
 
@@ -17,7 +18,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::{Expiry, State};
 use crate::error::{ImageError, MemoryError};
 use crate::image::shape::{self, Profile, Shape};
-use crate::image::{HEADER_BYTES, Header, Kind, RECORD_BYTES};
+use crate::image::{HEADER_BYTES, Header, Kind, SECTIONS};
 use crate::mem::buffer::Buffer;
 use crate::packing::{Layout, SLOTS};
 use crate::side::{Side, encode};
@@ -49,12 +50,10 @@ impl<'a> Body<&'a [u8]> {
         let spares = if header.kind == Kind::Filter { header.entries - header.distinct } else { 0 };
         let mut state = State::new(header.kind, header.profile());
         (state.len, state.entries, state.spares) = (header.len, header.entries, spares);
-        match header.clock() {
-            Some(clock) => {
-                state.expiry = Some(Expiry::uncounted(clock, Sweeps::Stored(trailer)));
-            }
-            None => state.side = Side::stored(header.split_trailer(trailer)),
-        }
+        let [lists @ .., sweeps] = header.split_trailer(trailer);
+        state.side = Side::stored(lists);
+        let expiry = |clock| Expiry::uncounted(clock, Sweeps::Stored(sweeps));
+        state.expiry = header.clock().map(expiry);
         Self { table: header.table(table), state, checksum: Some(header.body_checksum) }
     }
 }
@@ -115,19 +114,29 @@ impl<B: AsRef<[u8]>> Body<B> {
         let buckets = self.table.bytes().len();
         let start = range.start.min(buckets);
         self.table.each_piece(start..range.end.clamp(start, buckets), &mut sink)?;
-        let behind = |range: Range<usize>, bytes: usize| {
-            range.start.saturating_sub(bytes)..range.end.saturating_sub(bytes)
-        };
-        let mut range = behind(range, buckets);
-        if let Some(expiry) = &self.state.expiry {
-            let steps = expiry.sweeps.iter().map(u16::to_le_bytes);
-            return each_record(range, steps, 2, &mut sink);
-        }
-        for (records, width) in self.state.side.sections() {
-            each_record(range.clone(), records.iter().map(encode), width, &mut sink)?;
-            range = behind(range, bytes_of(records.len(), width));
-        }
-        Ok(())
+        let mut rest = behind(range, buckets);
+        let State { side: Side { counters, stash, corrections }, expiry, .. } = &self.state;
+        let sweeps = expiry.iter().flat_map(|expiry| expiry.sweeps.iter());
+        let [a, b, c, d] = self.section_bytes();
+        each_record(&mut rest, a, SECTIONS[0], counters.iter().map(encode), &mut sink)?;
+        each_record(&mut rest, b, SECTIONS[1], stash.iter().map(encode), &mut sink)?;
+        each_record(&mut rest, c, SECTIONS[2], corrections.iter().map(encode), &mut sink)?;
+        each_record(&mut rest, d, SECTIONS[3], sweeps.map(u16::to_le_bytes), &mut sink)
+    }
+
+    /// The records of each section.
+    fn section_lens(&self) -> [u64; SECTIONS.len()] {
+        let State { side, expiry, .. } = &self.state;
+        let sweeps = expiry.as_ref().map_or(0, |expiry| expiry.sweeps.len() as u64);
+        [side.counters.len(), side.stash.len(), side.corrections.len(), sweeps]
+    }
+
+    /// The bytes of each section; more than any memory has if they cannot be counted.
+    fn section_bytes(&self) -> [usize; SECTIONS.len()] {
+        let lens = self.section_lens();
+        array::from_fn(|i| {
+            usize::try_from(lens[i]).unwrap_or(usize::MAX).saturating_mul(SECTIONS[i])
+        })
     }
 
     /// The header. A view keeps its checksum: with a new one, damage would be sound from then on.
@@ -136,11 +145,18 @@ impl<B: AsRef<[u8]>> Body<B> {
         let state = &self.state;
         let distinct = if state.kind == Kind::Filter { state.distinct() } else { 0 };
         let (len, entries) = (state.len, state.entries);
-        let sweeps = state.expiry.as_ref().map(|expiry| expiry.sweeps.records());
-        let counters = sweeps.unwrap_or(state.side.counters.len());
-        let (stashed, corrections) = (state.side.stash.len(), state.side.corrections.len());
-        let empty = self.empty_header();
-        Header { len, entries, counters, distinct, stashed, corrections, body_checksum, ..empty }
+        let [counters, stashed, corrections, sweeps] = self.section_lens();
+        Header {
+            len,
+            entries,
+            distinct,
+            counters,
+            stashed,
+            corrections,
+            sweeps,
+            body_checksum,
+            ..self.empty_header()
+        }
     }
 
     /// Tells filters of different settings apart: a digest by the hash of the filter, which says
@@ -181,15 +197,10 @@ impl<B: AsRef<[u8]>> Body<B> {
         self.checksum.is_some()
     }
 
-    /// Bytes of the file: header, buckets, counters, stash and corrections.
+    /// Bytes of the file: header, buckets, and the sections behind them.
     pub(crate) fn size_in_bytes(&self) -> usize {
-        let State { side, expiry, .. } = &self.state;
-        let sweeps = expiry.as_ref().map_or(0, |expiry| expiry.sweeps.records());
-        let lists = side.sections().map(|(records, width)| bytes_of(records.len(), width));
-        lists.into_iter().fold(
-            HEADER_BYTES + self.table.bytes().len() + bytes_of(sweeps, RECORD_BYTES),
-            usize::saturating_add,
-        )
+        let sections = self.section_bytes().into_iter();
+        sections.fold(HEADER_BYTES + self.table.bytes().len(), usize::saturating_add)
     }
 
     /// The packing of the buckets.
@@ -284,22 +295,25 @@ impl PartialEq for Body<Buffer> {
     }
 }
 
-/// The bytes of so many records; more than any memory has if they cannot be counted.
-fn bytes_of(records: u64, width: usize) -> usize {
-    usize::try_from(records).unwrap_or(usize::MAX).saturating_mul(width)
+/// What is left of a range behind so many bytes.
+fn behind(range: Range<usize>, bytes: usize) -> Range<usize> {
+    range.start.saturating_sub(bytes)..range.end.saturating_sub(bytes)
 }
 
-/// Passes this range of the bytes of records to `sink`, each of which has `width` bytes.
+/// Passes this range of the bytes of records to `sink`, each of which has `width` bytes. The range
+/// is then what is left behind all `bytes` of them.
 fn each_record<const N: usize, E>(
-    range: Range<usize>,
-    records: impl Iterator<Item = [u8; N]>,
+    range: &mut Range<usize>,
+    bytes: usize,
     width: usize,
+    records: impl Iterator<Item = [u8; N]>,
     mut sink: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
     let numbered = (0..range.end.div_ceil(width)).zip(records);
-    for (number, bytes) in numbered.skip(range.start / width) {
+    for (number, record) in numbered.skip(range.start / width) {
         let within = |end: usize| end.saturating_sub(number * width).min(width);
-        sink(&bytes[within(range.start)..within(range.end)])?;
+        sink(&record[within(range.start)..within(range.end)])?;
     }
+    *range = behind(range.clone(), bytes);
     Ok(())
 }

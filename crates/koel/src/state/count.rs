@@ -25,15 +25,15 @@ impl<B: AsRef<[u8]>> Body<B> {
     pub(crate) fn held(&self) -> u128 {
         let entries = u128::from(self.state.entries);
         let in_slots = match self.state.kind {
-            Kind::Filter => entries,
+            Kind::Filter | Kind::Maplet => entries,
             Kind::Counting => {
                 let entries = self.table.entries();
                 entries.map(|entry| u128::from(self.in_slot(&entry))).sum()
             }
-            // Values and stamps are no copies.
-            Kind::Maplet | Kind::Expiring => return entries,
+            // Stamps are no copies.
+            Kind::Expiring => return entries,
         };
-        let beside = self.state.side.counters.iter().chain(self.state.side.stash.iter());
+        let beside = self.state.side.counters.iter().chain(self.state.side.stashed_keys());
         in_slots + beside.map(|(_, copies)| u128::from(copies)).sum::<u128>()
     }
 

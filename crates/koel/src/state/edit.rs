@@ -12,7 +12,7 @@ use super::Body;
 use crate::error::FullError;
 use crate::mem::buffer::Buffer;
 use crate::mem::vector::BLOCK;
-use crate::side::MOST_ANSWERS;
+use crate::side::{MOST_ANSWERS, Pair};
 use crate::state::insert::COPIES;
 use crate::table::blocks::{Hashes, Until, address_of, each_address};
 
@@ -29,7 +29,7 @@ impl Body<Buffer> {
         }
         match self.insert_in_table::<UNIQUE>(address) {
             Ok(added) => Ok(added),
-            Err(full) => self.insert_full(address, full).map(|()| true),
+            Err(full) => self.insert_full((address, 0), full).map(|()| true),
         }
     }
 
@@ -41,40 +41,40 @@ impl Body<Buffer> {
             None => self.insert_in_table::<UNIQUE>(address),
             Some(0) => self.insert_in_table::<COPIES>(address),
             Some(_) if UNIQUE => return Ok(false),
-            Some(_) => return self.stash(address, 1).map(|()| true),
+            Some(_) => return self.stash((address, 0), 1).map(|()| true),
         };
         let added = match added {
             Ok(added) => added,
-            Err(full) => self.insert_full(address, full).map(|()| true)?,
+            Err(full) => self.insert_full((address, 0), full).map(|()| true)?,
         };
         self.state.side.corrections.remove(address);
         Ok(added)
     }
 
-    /// Adds a key for which the table has no room: to a table that grows from now on, or to the
-    /// stash.
+    /// Adds a pair for which the table has no room, or a key, whose value is 0: to a table that
+    /// grows from now on, or to the stash.
     #[cold]
     #[inline(never)]
-    fn insert_full(&mut self, address: u64, full: FullError) -> Result<(), FullError> {
+    pub(super) fn insert_full(&mut self, pair: Pair, full: FullError) -> Result<(), FullError> {
         if !matches!(full, FullError::Slots { .. }) {
             return Err(full);
         }
         if self.grows_instead(full) && self.state.must_grow(self.slots()) {
             self.start_to_grow()?;
-            match self.insert_in_table::<COPIES>(address) {
+            match self.insert_in_table::<COPIES>(pair.0) {
                 Err(FullError::Slots { .. }) => {}
                 added => return added.map(|_| ()),
             }
         }
-        self.stash(address, 1)
+        self.stash(pair, 1)
     }
 
-    /// Adds copies of a key to the stash.
+    /// Adds copies of a pair to the stash.
     ///
     /// # Errors
     /// [`FullError::Slots`] if the table is full: it has as many keys as it was built for, or
     /// cannot grow any more.
-    fn stash(&mut self, address: u64, copies: u64) -> Result<(), FullError> {
+    pub(super) fn stash(&mut self, pair: Pair, copies: u64) -> Result<(), FullError> {
         let state = &self.state;
         let stashed = state.side.stash.len();
         let has_room = if self.table.grows() {
@@ -83,12 +83,12 @@ impl Body<Buffer> {
             let extra = state.side.counters.len().saturating_add(stashed);
             state.wanted_slots() < state.profile.capacity && extra < state.profile.counter_limit
         };
-        let is_in = state.side.stashed(address) > 0;
+        let is_in = state.side.stash.get(pair).is_some();
         if !(is_in || has_room && stashed < MOST_ANSWERS) {
             return Err(state.out_of_slots());
         }
         self.state.len = state.len.checked_add(copies).ok_or(FullError::Overflow)?;
-        self.state.side.stash_copies(address, copies);
+        self.state.side.stash_copies(pair, copies);
         Ok(())
     }
 
@@ -159,11 +159,16 @@ impl Body<Buffer> {
     #[inline(never)]
     fn take_settled(&mut self, address: u64) -> Option<bool> {
         self.state.side.answer(address)?;
-        let removed = self.state.side.stash.take(address);
+        Some(self.take_stashed((address, 0)))
+    }
+
+    /// Removes one copy of a pair from the stash. False if there is none.
+    pub(super) fn take_stashed(&mut self, pair: Pair) -> bool {
+        let removed = self.state.side.stash.take(pair);
         if removed {
             self.note_one_less(self.table.grows());
         }
-        Some(removed)
+        removed
     }
 
     /// Adds the keys in order; if `UNIQUE`, only those that are not in, and notes in `added` which
@@ -182,7 +187,9 @@ impl Body<Buffer> {
             } else {
                 match self.insert_run::<UNIQUE>(Until(hashes, end), &mut done, added) {
                     Ok(()) => continue,
-                    Err(full) => self.insert_full(address_of(hashes, done), full).map(|()| true)?,
+                    Err(full) => {
+                        self.insert_full((address_of(hashes, done), 0), full).map(|()| true)?
+                    }
                 }
             };
             if UNIQUE && is_new {
@@ -254,7 +261,7 @@ impl Body<Buffer> {
                 count => return count,
             }
         }
-        self.stash(address, times)?;
+        self.stash((address, 0), times)?;
         Ok(self.count(address))
     }
 

@@ -1,13 +1,10 @@
 //! Growth: when a filter leaves its fixed table, and how a table becomes smaller again.
 
-use core::mem;
-
 use super::{Body, State};
 use crate::error::FullError;
 use crate::image::{Kind, sizing};
 use crate::mem::buffer::{Buffer, is_available};
 use crate::packing::Layout;
-use crate::side::Counters;
 use crate::table::{Step, buckets_for, table_bytes};
 
 impl<B: AsRef<[u8]>> Body<B> {
@@ -29,22 +26,14 @@ impl Body<Buffer> {
         !self.table.grows() && self.state.grows_instead(full)
     }
 
-    /// Makes the table one that grows, if it is not, and renames the counters after their entries
-    /// there.
+    /// Makes the table one that grows, if it is not.
     pub(super) fn start_to_grow(&mut self) -> Result<(), FullError> {
         if self.table.grows() {
             return Ok(());
         }
         let layout = self.layout_to_grow_in().ok_or(self.state.out_of_slots())?;
-        let (before, counters) = (self.table.addresses().clone(), &mut self.state.side.counters);
-        let fit = Counters::fit(counters.len());
-        if !(fit && self.table.begin_to_grow(layout, self.state.entries)) {
-            return Err(FullError::NoMemory);
-        }
-        let now = self.table.addresses();
-        let renamed = |(name, count)| Some((now.identity(&before.named(name)?), count));
-        *counters = mem::take(counters).iter().filter_map(renamed).collect();
-        Ok(())
+        let begun = self.table.begin_to_grow(layout, self.state.entries);
+        if begun { Ok(()) } else { Err(FullError::NoMemory) }
     }
 
     /// [`marked_layout`](Self::marked_layout), if the filter is growable.

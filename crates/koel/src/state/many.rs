@@ -105,8 +105,7 @@ impl Body<Buffer> {
     where
         W: FnMut(&mut Self, Range<usize>, Option<Location>) -> Result<(), E>,
     {
-        let bits = self.layout().fingerprint_bits();
-        let mut edits = BlockEdits::<TAKES>::new();
+        let (geometry, mut edits) = (self.table.base().clone(), BlockEdits::<TAKES>::new());
         let mut blocks = Blocks::new(&self.table, hashes, first);
         while let Some((ready, coming, start)) = blocks.next(&self.table) {
             let (len, ready) = (ready.len, &ready.locations);
@@ -115,7 +114,7 @@ impl Body<Buffer> {
             while next < len {
                 // A counted copy is taken first.
                 let counters = &self.state.side.counters;
-                let has_none = |i| !counters.may_have(ready.identity(i, bits));
+                let has_none = |i| !counters.may_have(ready.name(i, &geometry));
                 let stop = if TAKES && counters.len() > 0 {
                     self.table.apply_edits(next..len, ready, &edits, has_none)
                 } else {
@@ -211,7 +210,7 @@ impl Body<Buffer> {
         at_place!(self.table, P => self.each_key::<NEW, _>(hashes, 0, |body, key, block, i| {
             prefetch(values, key + VALUES_AHEAD);
             let at = P::in_block(body.table.addresses(), block, i);
-            body.insert_pair_at(at, values[key])
+            body.insert_pair_at(at, (block.address(i), values[key]))
         }))
     }
 
@@ -227,8 +226,9 @@ impl Body<Buffer> {
             let Ok(()) = self.each_key::<ANY, _>(hashes, 0, |body, key, block, i| {
                 prefetch(changes, key + VALUES_AHEAD);
                 let at = P::in_block(body.table.addresses(), block, i);
-                let (old, new) = changes[key];
-                replaced[key] = old <= largest && at.revalue(&mut body.table, old, new);
+                let is_value = changes[key].0 <= largest;
+                replaced[key] =
+                    is_value && body.replace_at(&at, block.address(i), changes[key]);
                 Ok::<(), Infallible>(())
             });
         });

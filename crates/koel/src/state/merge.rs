@@ -231,7 +231,7 @@ impl Body<Buffer> {
                 return self.add_continuations(prefix, times);
             }
             if !(self.split_for_room()? || self.share(&at)) {
-                return Err(self.why_full(&at));
+                return Err(self.state.out_of_slots());
             }
         }
     }

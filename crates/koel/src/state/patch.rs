@@ -28,7 +28,7 @@ impl Body<Buffer> {
     /// # Errors
     /// [`FullError`] if there is no room, or no counter. The filter must be dropped then.
     pub(crate) fn put_entry(&mut self, name: u64, copies: u64) -> Result<bool, FullError> {
-        let Some(prefix) = self.table.addresses().named(name).filter(|it| it.core > 0) else {
+        let Some(prefix) = self.table.addresses().named(name) else {
             return Ok(false);
         };
         self.add_copies(prefix, copies)?;

@@ -111,7 +111,7 @@ impl Overlap {
         own: &Body<B>,
         other: &Body<O>,
     ) {
-        for (address, copies) in own.state.side.stash.iter() {
+        for (address, copies) in own.state.side.stashed_keys() {
             let theirs = other.state.side.stashed(address);
             let [ours_in, theirs_in] = [own.count_key(address), other.count_key(address)];
             let in_table = theirs_in.saturating_sub(ours_in);

@@ -4,11 +4,11 @@
 //!    at the second copy of an entry, which is then counted, or in an expiring filter at a dead
 //!    entry.
 //! 2. If there is none, it makes a step of growth where one is due, and searches again.
-//! 3. If that fails too, the type decides. A filter keeps the key in its stash (`side.rs`), an
-//!    expiring filter merges two entries or evicts the oldest, and a maplet refuses the pair.
+//! 3. If that fails too, an expiring filter merges two entries or evicts the oldest. All others
+//!    keep the key in their stash (`side.rs`).
 //!
-//! So one insert does a bounded amount of work, whatever the keys: [`STEPS`] steps at most, with a
-//! search of 4096 slots after each. Another step may follow when the entry is in
+//! So one insert does a bounded amount of work, whatever the keys: one step, with a search of 4096
+//! slots before and after it. Another step may follow when the entry is in
 //! ([`keep_load`](Body::keep_load)). A failure changes no answer, and no byte of a table of one
 //! size.
 
@@ -24,10 +24,6 @@ use crate::table::room::bits;
 use crate::table::search::{BUDGET, End, EvictionPath, Spares};
 use crate::table::{Entry, EntryTest, GrowingLocation, Place, Prefix, Put, Step};
 
-/// The most steps that one insert makes because a search found no room. Honest keys need one at
-/// most (docs/decisions/0036-bounded-inserts.md).
-const STEPS: u32 = 4;
-
 /// Entries among which the oldest is evicted: those of 40 buckets.
 const EVICTION_BUDGET: usize = 160;
 
@@ -38,15 +34,16 @@ impl Body<Buffer> {
         mut at: GrowingLocation,
         value: u64,
     ) -> Result<(), FullError> {
-        let (mut steps, mut is_in) = (0, self.move_in(&at, value));
-        while !is_in && steps < STEPS && self.may_grow(&at, steps) {
+        let mut is_in = self.move_in(&at, value);
+        if !is_in && self.may_grow() {
             match self.split_chunk() {
-                Step::Done => steps += 1,
-                Step::Refused => break,
+                Step::Done => {
+                    at = at.relocated(self.table.addresses());
+                    is_in = self.put(&at, value) || self.move_in(&at, value);
+                }
+                Step::Refused => {}
                 Step::NoMemory => return Err(FullError::NoMemory),
             }
-            at = at.relocated(self.table.addresses());
-            is_in = self.put(&at, value) || self.move_in(&at, value);
         }
         if is_in { Ok(()) } else { self.last_resort(&at, value) }
     }
@@ -81,25 +78,17 @@ impl Body<Buffer> {
         self.make_room(at, value, spares)
     }
 
-    /// Whether a step of growth should follow a search that found no room, after so many steps.
-    ///
-    /// A maplet has no stash: it grows while it is half full, unless no entry in the buckets has
-    /// another bucket in any table. Others grow only if a step is due, or if the stash is large.
-    fn may_grow(&self, at: &GrowingLocation, steps: u32) -> bool {
-        if self.state.kind != Kind::Maplet {
-            return steps == 0 && (self.is_step_due() || self.state.has_large_stash(self.slots()));
-        }
-        let is_hopeless = matches!(self.why_full(at), FullError::Values { .. });
-        !is_hopeless && self.table.may_gain_room(self.state.entries)
+    /// Whether a step of growth should follow a search that found no room: if one is due, or if the
+    /// stash is large.
+    fn may_grow(&self) -> bool {
+        self.is_step_due() || self.state.has_large_stash(self.slots())
     }
 
     /// Makes room in another way, or says why there is none. An expiring filter that grows merges
     /// two entries; otherwise it evicts the oldest one near, if it may.
     fn last_resort(&mut self, at: &GrowingLocation, value: u64) -> Result<(), FullError> {
-        match self.state.kind {
-            Kind::Filter | Kind::Counting => return Err(self.state.out_of_slots()),
-            Kind::Maplet => return Err(self.why_full(at)),
-            Kind::Expiring => {}
+        if !self.expires() {
+            return Err(self.state.out_of_slots());
         }
         if self.share(at) && self.put(at, value) {
             return Ok(());
@@ -232,16 +221,6 @@ impl Body<Buffer> {
             }
             (End::Spare, None) => false,
         }
-    }
-
-    /// Why an entry whose buckets are full finds no room: no entry in them has another bucket to
-    /// move to, or the search found none.
-    pub(super) fn why_full(&self, location: &GrowingLocation) -> FullError {
-        let layout = self.layout();
-        let is_pinned = |slot: u64, _| layout.value_of(slot) == layout.largest_value();
-        let pinned = (self.state.side.counters.len() > 0).then_some(&is_pinned as &EntryTest<'_>);
-        let stuck = self.table.stuck_slots(location, pinned);
-        stuck.map_or_else(|| self.state.out_of_slots(), |held| FullError::Values { held })
     }
 
     /// The entries for which the table must have room: in an expiring filter without dead ones,

@@ -16,10 +16,10 @@ impl Body<Buffer> {
         if steps == 0 {
             return 0;
         }
-        let (buckets, expiry) = (self.table.buckets(), self.state.expiry());
+        let expiry = self.state.expiry();
         let Expiry { clock, sweeps, .. } = &mut *expiry;
         if clock.must_refresh(steps) {
-            sweeps.refresh(buckets, clock, steps);
+            sweeps.refresh(clock, steps);
         }
         let live = expiry.live_after(steps);
         expiry.forward(steps);

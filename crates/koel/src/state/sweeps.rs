@@ -1,16 +1,12 @@
 //! When each group of an expiring filter was swept: two bytes a group, behind its buckets.
 //!
 //! `image/clock.rs` says what it is for. Those of a file are read in place, and copied before a
-//! change. Zeros fill the last record of [`RECORD_BYTES`].
+//! change.
 
 use alloc::vec::Vec;
 
-use crate::image::RECORD_BYTES;
-use crate::image::clock::{Clock, GROUP};
+use crate::image::clock::{self, Clock, GROUP};
 use crate::mem::buffer::Buffer;
-
-/// Steps in a record.
-const EACH: usize = RECORD_BYTES / 2;
 
 /// The step at which each group was swept last.
 #[derive(Clone)]
@@ -27,11 +23,11 @@ fn group_of(bucket: u64) -> usize {
 
 /// Groups of so many buckets.
 fn groups(buckets: u64) -> usize {
-    usize::try_from(buckets.div_ceil(GROUP)).unwrap_or(usize::MAX)
+    usize::try_from(clock::groups(buckets)).unwrap_or(usize::MAX)
 }
 
 impl<B: AsRef<[u8]>> Sweeps<B> {
-    /// The steps of all groups, and the zeros behind them.
+    /// The steps of all groups.
     pub(super) fn iter(&self) -> impl Iterator<Item = u16> {
         let (owned, stored): (&[u16], &[u8]) = match self {
             Self::Owned(steps) => (steps, &[]),
@@ -41,12 +37,8 @@ impl<B: AsRef<[u8]>> Sweeps<B> {
         owned.iter().copied().chain(stored)
     }
 
-    /// How many records of a file they fill.
-    pub(super) fn records(&self) -> u64 {
-        (self.len() / EACH) as u64
-    }
-
-    fn len(&self) -> usize {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
         match self {
             Self::Owned(steps) => steps.len(),
             Self::Stored(bytes) => bytes.as_ref().len() / 2,
@@ -74,12 +66,9 @@ impl<B: AsRef<[u8]>> Sweeps<B> {
         Some(Sweeps::Owned(steps))
     }
 
-    /// Whether this crate could have written them: no group was swept at a step to come, and zeros
-    /// fill the last record.
-    pub(super) fn are_sound(&self, buckets: u64, clock: &Clock) -> bool {
-        let groups = groups(buckets);
-        self.iter().take(groups).all(|step| clock.is_sweep(step))
-            && self.iter().skip(groups).all(|step| step == 0)
+    /// Whether this crate could have written them: no group was swept at a step to come.
+    pub(super) fn are_sound(&self, clock: &Clock) -> bool {
+        self.iter().all(|step| clock.is_sweep(step))
     }
 }
 
@@ -103,7 +92,7 @@ impl Sweeps<Buffer> {
 
     /// Gets memory for a table that grows to so many buckets. False if there is none.
     pub(super) fn reserve(&mut self, buckets: u64) -> bool {
-        let (len, steps) = (groups(buckets).next_multiple_of(EACH), self.steps());
+        let (len, steps) = (groups(buckets), self.steps());
         steps.try_reserve(len.saturating_sub(steps.len())).is_ok()
     }
 
@@ -111,7 +100,7 @@ impl Sweeps<Buffer> {
     /// is [reserved](Self::reserve). They have no dead entries at this step.
     pub(super) fn extend(&mut self, before: u64, after: u64, step: u16) {
         let (first, end, steps) = (groups(before), groups(after), self.steps());
-        steps.resize(end.next_multiple_of(EACH).max(steps.len()), 0);
+        steps.resize(end.max(steps.len()), step);
         steps[first..end].fill(step);
     }
 
@@ -119,9 +108,8 @@ impl Sweeps<Buffer> {
     /// step.
     pub(super) fn note_all(&mut self, buckets: u64, step: u16) {
         let (groups, steps) = (groups(buckets), self.steps());
-        steps.truncate(groups.next_multiple_of(EACH));
-        steps.fill(0);
-        steps[..groups].fill(step);
+        steps.truncate(groups);
+        steps.fill(step);
     }
 
     /// Says that the group of a bucket was swept at this step.
@@ -129,10 +117,9 @@ impl Sweeps<Buffer> {
         self.steps().get_mut(group_of(bucket)).into_iter().for_each(|swept| *swept = step);
     }
 
-    /// Changes what is stored for a table of so many buckets, so that time can go `steps` on.
-    pub(super) fn refresh(&mut self, buckets: u64, clock: &Clock, steps: u64) {
-        let swept = self.steps().iter_mut().take(groups(buckets));
-        swept.for_each(|swept| *swept = clock.refreshed(*swept, steps));
+    /// Changes what is stored, so that time can go `steps` on.
+    pub(super) fn refresh(&mut self, clock: &Clock, steps: u64) {
+        self.steps().iter_mut().for_each(|swept| *swept = clock.refreshed(*swept, steps));
     }
 
     /// Bytes that they have allocated.

@@ -130,10 +130,8 @@ impl Body<Buffer> {
     ) -> Result<Vec<(u64, u64)>, FullError> {
         let (ours, theirs) = (&self.state.side, &other.state.side);
         let mut union = Vec::new();
-        let lists = [&ours.stash, &ours.corrections];
-        let answers = lists.iter().map(|list| list.len()).sum::<u64>()
-            + theirs.stash.len()
-            + theirs.corrections.len();
+        let stashes = ours.stash.len() + theirs.stash.len();
+        let answers = stashes + ours.corrections.len() + theirs.corrections.len();
         let answers = usize::try_from(answers).map_err(|_| FullError::NoMemory)?;
         union.try_reserve_exact(answers).map_err(|_| FullError::NoMemory)?;
         let stashed = |address| {
@@ -143,8 +141,8 @@ impl Body<Buffer> {
                 Merge::Max => self.count(address).max(other.count(address)),
             }
         };
-        let addresses = ours.stash.iter().chain(theirs.stash.iter()).map(|(address, _)| address);
-        union.extend(addresses.map(|address| (address, stashed(address))));
+        let in_stash = ours.stashed_keys().chain(theirs.stashed_keys());
+        union.extend(in_stash.map(|(address, _)| (address, stashed(address))));
         let corrected = ours.corrections.iter().filter(|it| other.count(it.0) == 0);
         let corrected =
             corrected.chain(theirs.corrections.iter().filter(|it| self.count(it.0) == 0));
@@ -165,7 +163,7 @@ impl Body<Buffer> {
             if copies == 0 {
                 self.state.side.correct(address);
             } else {
-                self.state.side.stash_copies(address, beside);
+                self.state.side.stash_copies((address, 0), beside);
             }
         }
     }

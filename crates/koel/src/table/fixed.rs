@@ -152,7 +152,7 @@ impl Place for Location {
         is_counted: impl FnOnce(u64) -> bool,
     ) -> Option<Taken> {
         // If there is a count, an entry is in the buckets too.
-        if is_counted(self.identity(table.layout.fingerprint_bits())) {
+        if is_counted(self.name(table.base())) {
             return None;
         }
         if value > table.layout.largest_value() {

@@ -55,7 +55,7 @@ impl<B: AsRef<[u8]>> Table<B> {
     /// The name of an entry.
     #[inline]
     pub(crate) fn name(&self, entry: &Entry) -> u64 {
-        self.addresses.identity(&entry.prefix)
+        self.addresses.name(&entry.prefix)
     }
 
     /// The entries of a bucket.

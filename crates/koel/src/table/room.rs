@@ -7,7 +7,7 @@
 use super::{EntryTest, GrowingLocation, Place, Table};
 use crate::address::geometry::Location;
 use crate::mem::buffer::Buffer;
-use crate::packing::{AnyPacking, Packing, SLOTS, is_near, with_packing};
+use crate::packing::{Packing, SLOTS, is_near, with_packing};
 use crate::table::search::{BUDGET, End, EvictionPath, Neighbourhood, Neighbours, Search, Spares};
 
 /// Which of four buckets, by their numbers and slots, have a slot that is empty or has a dead
@@ -46,15 +46,12 @@ impl Table<Buffer> {
         dead: &DeadTest<'_>,
         budget: usize,
     ) -> Option<EvictionPath> {
-        let around = self.around(None);
-        let buckets = Buckets { dead: Some(dead), ..around.buckets };
-        Around { buckets, budget, ..around }.path(search, location, Spares::Keep)
+        let around = Around { dead: Some(dead), budget, ..self.around(None) };
+        around.path(search, location, Spares::Keep)
     }
 
     fn around<'a>(&'a self, pinned: Option<&'a EntryTest<'a>>) -> Around<'a> {
-        let (packing, bytes, bucket_bits) = (&self.packing, self.bytes(), self.bucket_bits);
-        let buckets = Buckets { packing, bytes, bucket_bits, dead: None };
-        Around { table: self, buckets, pinned, budget: BUDGET }
+        Around { table: self, dead: None, pinned, budget: BUDGET }
     }
 
     /// The first bucket of the segment of a bucket, in a table of one size.
@@ -76,23 +73,6 @@ impl Table<Buffer> {
     fn must_stay(&self, bucket: u64, slot: u64, target: u64, pinned: &EntryTest<'_>) -> bool {
         self.addresses.loses_bits(bucket, self.layout.fingerprint_of(slot), target)
             && pinned(slot, self.name(&self.entry(bucket, slot)))
-    }
-
-    /// The number of slots in the full buckets of a location, if no entry in them has another
-    /// bucket to move to.
-    pub(crate) fn stuck_slots(
-        &self,
-        location: &GrowingLocation,
-        pinned: Option<&EntryTest<'_>>,
-    ) -> Option<u64> {
-        let (home, other) = location.pair();
-        let base = self.segment_start(home);
-        let is_stuck = |&bucket: &u64| {
-            let others = self.others(base, bucket, pinned);
-            others.iter().all(|&target| target == home || target == other)
-        };
-        let buckets = if home == other { 1 } else { 2 };
-        [home, other].iter().all(is_stuck).then_some(buckets * SLOTS as u64)
     }
 
     /// The buckets that the entries of a full bucket could move to, in the segment that starts at
@@ -142,10 +122,10 @@ impl Table<Buffer> {
     }
 }
 
-/// A table around the buckets of a search, and the entries that are pinned.
+/// A table around the buckets of a search, and which of its entries are dead or pinned.
 struct Around<'a> {
     table: &'a Table<Buffer>,
-    buckets: Buckets<'a>,
+    dead: Option<&'a DeadTest<'a>>,
     pinned: Option<&'a EntryTest<'a>>,
     budget: usize,
 }
@@ -177,7 +157,7 @@ impl Around<'_> {
         pair: [u64; 2],
     ) -> Option<EvictionPath> {
         let neighbours = |bucket, found: &mut _| self.neighbours_in(packing, base, bucket, found);
-        search.one_move(pair, neighbours, |buckets| self.buckets.rooms_in(packing, buckets))
+        search.one_move(pair, neighbours, |buckets| self.rooms_in(packing, buckets))
     }
 
     #[inline(always)]
@@ -188,7 +168,7 @@ impl Around<'_> {
         bucket: u64,
         found: &mut Neighbours,
     ) {
-        found.slots = self.buckets.slots_in(packing, bucket);
+        found.slots = self.slots_in(packing, bucket);
         found.others = self.others(base, bucket, found.slots);
     }
 
@@ -209,28 +189,17 @@ impl Around<'_> {
         }
         others
     }
-}
 
-/// What a search asks of buckets whatever their addresses, so that it is compiled once. Some
-/// entries may be dead.
-#[derive(Clone, Copy)]
-struct Buckets<'a> {
-    packing: &'a AnyPacking,
-    bytes: &'a [u8],
-    bucket_bits: u64,
-    dead: Option<&'a DeadTest<'a>>,
-}
-
-impl Buckets<'_> {
     #[inline]
     fn slots_in(&self, packing: &impl Packing, bucket: u64) -> [u64; SLOTS] {
-        packing.slots(self.bytes, bucket * self.bucket_bits)
+        packing.slots(self.table.bytes(), bucket * self.table.bucket_bits)
     }
 
     #[inline(always)]
     fn rooms_in(&self, packing: &impl Packing, buckets: &[u64; SLOTS]) -> u32 {
         let Some(rooms) = self.dead else {
-            return bits(buckets, |it| packing.has_room(self.bytes, it * self.bucket_bits));
+            let (bytes, each) = (self.table.bytes(), self.table.bucket_bits);
+            return bits(buckets, |bucket| packing.has_room(bytes, bucket * each));
         };
         // Not a map: that would be a call, and go through the stack once more.
         let mut slots = [[0; SLOTS]; SLOTS];
@@ -238,14 +207,6 @@ impl Buckets<'_> {
             *slots = self.slots_in(packing, bucket);
         }
         rooms(buckets, &slots)
-    }
-
-    fn rooms(&self, buckets: &[u64; SLOTS]) -> u32 {
-        with_packing!(self.packing, packing => self.rooms_in(packing, buckets))
-    }
-
-    fn holds(&self, bucket: u64, slot: u64) -> bool {
-        with_packing!(self.packing, packing => self.slots_in(packing, bucket).contains(&slot))
     }
 }
 
@@ -264,11 +225,11 @@ impl Neighbourhood for Around<'_> {
     }
 
     fn rooms(&self, buckets: &[u64; SLOTS]) -> u32 {
-        self.buckets.rooms(buckets)
+        with_packing!(&self.table.packing, packing => self.rooms_in(packing, buckets))
     }
 
     fn holds(&self, bucket: u64, slot: u64) -> bool {
-        self.buckets.holds(bucket, slot)
+        with_packing!(&self.table.packing, packing => self.slots_in(packing, bucket).contains(&slot))
     }
 
     fn is_near(&self) -> bool {

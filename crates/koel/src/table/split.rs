@@ -164,8 +164,8 @@ impl Table<Buffer> {
                 None => {
                     halves.iter_mut().for_each(|half| half[i] = slot);
                     let void = self.addresses.prefix(lower, fingerprint);
-                    let names = void.continuations().map(|half| self.addresses.identity(&half));
-                    doubled(value, self.addresses.identity(&void), names);
+                    let names = void.continuations().map(|half| self.addresses.name(&half));
+                    doubled(value, self.addresses.name(&void), names);
                 }
             }
         }

@@ -276,7 +276,7 @@ fn invalid_bytes_are_refused_with_the_reason() {
     assert_says(sealed("version", newer), &[&format!("version {newer}"), "newer"]);
     assert_says(damaged(field("capacity").start), &["header", "checksum"]);
     assert_says(damaged(bytes.len() - 1), &["body", "checksum"]);
-    assert_says(sealed("flags", 4), &["flags", "4"]);
+    assert_says(sealed("grows", 4), &["grows", "4"]);
     let cut = CuckooFilter::from_bytes(&bytes[..100]).unwrap_err();
     assert!(matches!(cut, ImageError::Length { got: 100, .. }));
     assert_says(cut, &["cut short", "100"]);

@@ -238,7 +238,7 @@ impl Subject for Maplet {
     }
 }
 
-fn sorted(values: Values) -> Vec<u64> {
+fn sorted(values: Values<'_>) -> Vec<u64> {
     let mut values: Vec<u64> = values.collect();
     values.sort_unstable();
     values

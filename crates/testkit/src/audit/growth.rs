@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{Header, require, slots_of};
 use crate::addressing::{Addressing, Entry};
-use crate::image::HEADER_BYTES;
+use crate::image::{HEADER_BYTES, field};
 
 /// The name of an entry: the smaller base, the core, and the stored bits in order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,12 +49,6 @@ impl Name {
     pub fn has(&self, other: &Self) -> bool {
         (self.base, self.core) == (other.base, other.core) && other.string.starts_with(&self.string)
     }
-
-    /// Its identity in a counter.
-    fn identity(&self, bases: u64) -> u128 {
-        let bits = self.string.iter().rev().fold(1_u128, |bits, &bit| bits << 1 | u128::from(bit));
-        (bits << 6 | u128::from(self.core)) * u128::from(bases) + u128::from(self.base)
-    }
 }
 
 /// A grown table, as its header describes it.
@@ -68,9 +62,9 @@ pub(super) struct Grown<'a> {
 impl<'a> Grown<'a> {
     /// The growth that a header describes.
     pub(super) fn of(header: &'a Header<'a>) -> Result<Self, &'static str> {
-        let (level, split) = (header.number(24, 1), header.number(32, 8));
+        let (level, split) = (header.number("level"), header.number("split buckets"));
         let addressing = Addressing::of(header.0);
-        require(header.number(28, 4) == 1, "a table of marks that does not grow")?;
+        require(header.number("grows") == 1, "a table of marks that does not grow")?;
         require(level < 32, "level")?;
         let whole = u128::from(addressing.buckets()) << level;
         require(u128::from(split) < whole, "split buckets")?;
@@ -86,7 +80,7 @@ impl<'a> Grown<'a> {
 
     /// How many buckets are still to be widened.
     fn narrow(&self) -> u64 {
-        self.header.number(172, 4)
+        self.header.number("narrow buckets")
     }
 
     fn may_have_narrow_buckets(&self) -> bool {
@@ -151,12 +145,12 @@ impl<'a> Grown<'a> {
     /// Whether the match weight of these entries equals that in the header.
     pub(super) fn check_match_weight(&self, names: &[Name]) -> Result<(), &'static str> {
         let weight: u128 = names.iter().map(|name| (1 << 64) >> name.string.len()).sum();
-        let (low, high) = (self.header.number(40, 8), self.header.number(120, 8));
-        require(weight == u128::from(high) << 64 | u128::from(low), "match weight")
+        require(self.header.0[field("match weight")] == weight.to_le_bytes(), "match weight")
     }
 
-    /// The names as the identities of counters.
-    pub(super) fn identities(&self, names: &[Name]) -> BTreeSet<u128> {
-        names.iter().map(|name| name.identity(self.addressing.buckets())).collect()
+    /// The names that counters of these entries have.
+    pub(super) fn counter_names(&self, names: &[Name]) -> BTreeSet<u64> {
+        let counter = |it: &Name| self.addressing.name(it.base, it.core, it.string.iter().copied());
+        names.iter().map(counter).collect()
     }
 }

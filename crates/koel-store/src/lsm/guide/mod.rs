@@ -2,7 +2,8 @@
 //!
 //! A `koel::Maplet` maps the hash of a key to the ids of the runs that have it, one slot for each
 //! distinct key of a run: 11 bits of fingerprint and 5 of id. A lookup reads two buckets, however
-//! many runs there are. What finds no slot is in an exact map (`side.rs`).
+//! many runs there are. A pair of buckets has room for eight entries, and some keys are in more
+//! runs: the rest is in the stash of the maplet, exactly.
 //!
 //! * A guide never changes. The next one is made from a copy, and readers keep theirs until they
 //!   are done.
@@ -18,15 +19,13 @@
 //! Cost for each million pairs: 2 MB; a millisecond for a copy, one for new ids, 100 ms to build.
 //! docs/decisions/0027-guide.md has the figures.
 
-mod side;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 use std::{array, iter};
 
-use koel::{InsertError, KeyHash, Maplet, Values};
-use side::Side;
+use koel::{KeyHash, Maplet, Values};
 
 use crate::Error;
 use crate::kernel::memory::push;
@@ -38,9 +37,6 @@ pub(super) type Ids = u32;
 const RATE: f64 = 0.004;
 /// Pairs are added and removed in batches of this many.
 const BATCH: usize = 4096;
-/// A pair that finds no slot although its hash has fewer candidates than this lacks room. With more
-/// the key is in many runs, and a larger maplet would not help.
-const MANY_RUNS: usize = 4;
 
 /// How a guide is built.
 #[derive(Clone, Copy, Debug)]
@@ -102,11 +98,8 @@ enum Name {
 #[derive(Debug)]
 pub(super) struct Guide {
     maplet: Maplet,
-    side: Side,
     /// What each id stands for.
     names: Vec<Name>,
-    /// Pairs that went to the side for lack of room since it was built.
-    crowded: u64,
     options: GuideOptions,
 }
 
@@ -158,7 +151,7 @@ impl Guide {
             return Ok(None);
         }
         let mut next = self.try_clone()?;
-        merges.iter().try_for_each(|merge| next.follow_merge(merge))?;
+        merges.iter().for_each(|merge| next.follow_merge(merge));
         next.forget(is_live);
         new.retain(|run| next.id_of(run.number()).is_none());
         let pairs: u64 = runs.iter().map(HashedKeys::keys).sum();
@@ -170,22 +163,21 @@ impl Guide {
     }
 
     /// Follows a merge, if it knows all inputs.
-    fn follow_merge(&mut self, merge: &Merge) -> Result<(), Error> {
+    fn follow_merge(&mut self, merge: &Merge) {
         let ids = merge.inputs.iter().try_fold(0, |ids: Ids, &input| {
             let id = self.id_of(input)?;
             Some(ids | 1 << id)
         });
         let has_result = merge.output.is_some() || merge.surplus.is_some();
-        let (Some(ids), true) = (ids, has_result) else { return Ok(()) };
-        let Some(id) = each_id(ids).next() else { return Ok(()) };
-        self.relabel(ids, id)?;
+        let (Some(ids), true) = (ids, has_result) else { return };
+        let Some(id) = each_id(ids).next() else { return };
+        self.relabel(ids, id);
         // Without the surplus, pairs of keys that are in two inputs are left twice.
         self.remove(merge.surplus.as_deref().unwrap_or_default(), id);
         each_id(ids).for_each(|id| self.names[usize::from(id)] = Name::Free);
         if let Some((number, keys)) = merge.output {
             self.names[usize::from(id)] = Name::Run(number, keys);
         }
-        Ok(())
     }
 
     /// Forgets the runs that are no longer there. Their pairs stay.
@@ -233,34 +225,30 @@ impl Guide {
         let bytes = capacity.saturating_mul(2);
         let maplet = builder.build().map_err(|_| Error::OutOfMemory { bytes })?;
         let names = (0..options.most_runs()).map(|_| Name::Free).collect();
-        Ok(Self { maplet, side: Side::default(), names, crowded: 0, options })
+        Ok(Self { maplet, names, options })
     }
 
     fn try_clone(&self) -> Result<Self, Error> {
         let bytes = self.bytes();
         let maplet = self.maplet.try_clone().map_err(|_| Error::OutOfMemory { bytes })?;
-        let side = self.side.try_clone().map_err(|_| Error::OutOfMemory { bytes })?;
-        let (names, crowded, options) = (self.names.clone(), self.crowded, self.options);
-        Ok(Self { maplet, side, names, crowded, options })
+        Ok(Self { maplet, names: self.names.clone(), options: self.options })
     }
 
     /// The runs that may hold the key with this hash.
     #[inline]
     pub(super) fn candidates(&self, hash: u64) -> Ids {
-        mask(self.maplet.get(&KeyHash::new(hash))) | self.side.ids(hash)
+        mask(self.maplet.get(&KeyHash::new(hash)))
     }
 
     /// [`candidates`](Self::candidates) for each of `hashes`, in the same order.
     pub(super) fn candidates_of_many(&self, hashes: &[u64], mut found: impl FnMut(Ids)) {
-        let mut values: [Values; 64] = array::from_fn(|_| Values::default());
+        let mut values: [Values<'_>; 64] = array::from_fn(|_| Values::default());
         for hashes in hashes.chunks(values.len()) {
             let values = &mut values[..hashes.len()];
             let mut keys = [KeyHash::new(0); 64];
             keys.iter_mut().zip(hashes).for_each(|(key, &hash)| *key = KeyHash::new(hash));
             self.maplet.get_many(&keys[..hashes.len()], values);
-            for (values, &hash) in values.iter().zip(hashes) {
-                found(mask(values.clone()) | self.side.ids(hash));
-            }
+            values.iter_mut().for_each(|values| found(mask(std::mem::take(values))));
         }
     }
 
@@ -277,65 +265,32 @@ impl Guide {
     /// Adds the keys of a run. Stops and returns false if a larger maplet is needed for this many
     /// `pairs` in all.
     fn add<K: HashedKeys>(&mut self, id: u8, keys: &K, pairs: u64) -> Result<bool, Error> {
-        let (mut batch, ids) = (Vec::new(), [u64::from(id); BATCH]);
+        let (mut batch, ids, mut has_room) = (Vec::new(), [u64::from(id); BATCH], true);
         keys.each_piece(&mut |hashes| {
             for hashes in hashes.chunks(BATCH) {
                 batch.clear();
-                for &hash in hashes {
-                    // A key in many runs: the search for a slot would be in vain again.
-                    if self.side.ids(hash) != 0 {
-                        self.add_to_side(hash, id)?;
-                    } else {
-                        push(&mut batch, KeyHash::new(hash))?;
-                    }
-                }
-                self.insert(&batch, &ids)?;
+                hashes.iter().try_for_each(|&hash| push(&mut batch, KeyHash::new(hash)))?;
+                // Full before it is outgrown: pairs of runs that have gone are left.
+                has_room &= self.maplet.insert_many(&batch, &ids[..batch.len()]).is_ok();
             }
-            Ok(!self.is_crowded(pairs))
+            Ok(has_room && !self.is_crowded(pairs))
         })?;
-        Ok(!self.is_crowded(pairs))
+        Ok(has_room && !self.is_crowded(pairs))
     }
 
-    /// Inserts a batch into the maplet, and what finds no slot into the side map.
-    fn insert(&mut self, mut batch: &[KeyHash], ids: &[u64; BATCH]) -> Result<(), Error> {
-        while !batch.is_empty() {
-            let before = self.maplet.len();
-            match self.maplet.insert_many(batch, &ids[..batch.len()]) {
-                Ok(()) => return Ok(()),
-                Err(InsertError::Full(_)) => {}
-                // The engine gives only ids below `most_runs`.
-                Err(error) => unreachable!("{error}"),
-            }
-            // A batch has at most `BATCH` keys.
-            let inserted = usize::try_from(self.maplet.len() - before).unwrap_or(BATCH);
-            let (hash, rest) = (batch[inserted], &batch[inserted + 1..]);
-            self.crowded += u64::from(self.maplet.get(&hash).len() < MANY_RUNS);
-            self.add_to_side(hash.get(), low_byte(ids[0]))?;
-            batch = rest;
-        }
-        Ok(())
-    }
-
-    fn add_to_side(&mut self, hash: u64, id: u8) -> Result<(), Error> {
-        let bytes = self.side.bytes();
-        self.side.add(hash, id).map_err(|_| Error::OutOfMemory { bytes })
-    }
-
-    /// Whether more than 1 % of the hashes are in the side map for lack of room, and a larger
-    /// maplet would help. At half the load it would not.
+    /// Whether more than 1 % of the pairs are in the stash, and a larger maplet may help. At half
+    /// the load it would not.
     fn is_crowded(&self, pairs: u64) -> bool {
-        let crowded = self.crowded.min(self.side.len());
+        let crowded = self.maplet.stashed_pairs();
         crowded > 16 + pairs / 100 && self.maplet.capacity() / 2 < pairs
     }
 
-    fn relabel(&mut self, old: Ids, new: u8) -> Result<(), Error> {
+    fn relabel(&mut self, old: Ids, new: u8) {
         let ids: Vec<u64> = each_id(old).map(u64::from).collect();
         if self.maplet.relabel(&ids, new.into()).is_err() {
             // The engine gives only ids below `most_runs`.
             unreachable!("the id {new} is too wide");
         }
-        let bytes = self.side.bytes();
-        self.side.relabel(old, new).map_err(|_| Error::OutOfMemory { bytes })
     }
 
     /// Removes a pair of each hash and the run.
@@ -343,25 +298,20 @@ impl Guide {
         let ids = [u64::from(id); BATCH];
         let (mut batch, mut removed) = ([KeyHash::new(0); BATCH], [false; BATCH]);
         for hashes in surplus.chunks(BATCH) {
-            let mut len = 0;
-            for &hash in hashes {
-                if !self.side.remove(hash, id) {
-                    batch[len] = KeyHash::new(hash);
-                    len += 1;
-                }
-            }
+            let len = hashes.len();
+            batch.iter_mut().zip(hashes).for_each(|(key, &hash)| *key = KeyHash::new(hash));
             self.maplet.remove_many(&batch[..len], &ids[..len], &mut removed[..len]);
         }
     }
 
     /// The number of pairs of a hash and a run.
     fn pairs(&self) -> u64 {
-        self.maplet.len() + self.side.pairs()
+        self.maplet.len()
     }
 
     /// The bytes that it takes in memory.
     pub(super) fn bytes(&self) -> u64 {
-        self.maplet.size_in_bytes() as u64 + self.side.bytes()
+        self.maplet.size_in_bytes() as u64
     }
 
     /// The number of pairs that it has room for.
@@ -369,9 +319,9 @@ impl Guide {
         self.maplet.capacity()
     }
 
-    /// The number of hashes in the side map.
+    /// The number of pairs in the stash.
     pub(super) fn side_len(&self) -> u64 {
-        self.side.len()
+        self.maplet.stashed_pairs()
     }
 
     /// The mean number of candidates of an absent key.
@@ -390,7 +340,7 @@ pub(super) fn each_id(mut ids: Ids) -> impl Iterator<Item = u8> {
 }
 
 #[inline]
-fn mask(values: Values) -> Ids {
+fn mask(values: Values<'_>) -> Ids {
     values.fold(0, |ids, id| ids | 1 << id)
 }
 

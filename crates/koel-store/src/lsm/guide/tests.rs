@@ -195,14 +195,14 @@ fn no_run_is_missed_whatever_is_flushed_and_merged() {
 }
 
 #[test]
-fn hot_keys_in_all_runs_take_one_side_entry_each_and_no_growth() {
+fn hot_keys_in_all_runs_are_in_the_stash_and_take_no_growth() {
     let hot: Vec<u64> = hashes(2, 1000).collect();
     let mut model = Model::new(5, 1);
     for _ in 0..32 {
         model.flush(hot.clone());
     }
     model.follow();
-    assert!(model.guide.side_len() <= 1000);
+    assert!((24_000..25_000).contains(&model.guide.side_len()), "{}", model.guide.side_len());
     assert!(model.guide.capacity() < 3 * 32_000, "{}", model.guide.capacity());
     model.merge(u64::MAX, 0);
     model.follow();

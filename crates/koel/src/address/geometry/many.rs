@@ -53,10 +53,10 @@ impl Locations {
         self.address[index]
     }
 
-    /// The [identity](Location::identity) of a location's entry.
+    /// The [name](Location::name) of a location's entry.
     #[inline]
-    pub(crate) fn identity(&self, index: usize, fingerprint_bits: u32) -> u64 {
-        self.get(index).identity(fingerprint_bits)
+    pub(crate) fn name(&self, index: usize, geometry: &Geometry) -> u64 {
+        self.get(index).name(geometry)
     }
 
     /// The bits of the table where the two buckets of a location start.

@@ -83,11 +83,10 @@ impl Location {
         (self.home, self.alternate)
     }
 
-    /// A number that identifies the entry, whichever of its buckets is home:
-    /// `smaller bucket << fingerprint bits | fingerprint`.
-    pub(crate) fn identity(&self, fingerprint_bits: u32) -> u64 {
-        let (home, alternate) = self.buckets();
-        home.min(alternate) << fingerprint_bits | self.fingerprint
+    /// The [name](Geometry::name) of the entry, whichever of its buckets is home.
+    pub(crate) fn name(&self, geometry: &Geometry) -> u64 {
+        let (bits, base) = (geometry.fraction_bits, self.home.min(self.alternate));
+        geometry.name(base, self.fingerprint >> bits, self.fingerprint, bits)
     }
 }
 
@@ -234,6 +233,52 @@ impl Geometry {
         let wrapped = difference.wrapping_add(u64::from(self.segment_buckets));
         // A branch would be mispredicted half of the time.
         base.wrapping_add(select_unpredictable(borrow, wrapped, difference))
+    }
+
+    /// The name of an entry: its smaller base bucket, its core, and the first `length` bits of its
+    /// string. The names of a segment are in a row, and so are those of the entries that continue
+    /// one another.
+    ///
+    /// ```text
+    ///     | base, as many bits as N has | core : 6 | string, the first bit highest | 1 | zeros |
+    /// ```
+    pub(crate) fn name(&self, base: u64, core: u64, string: u64, length: u32) -> u64 {
+        let known = string & !(u64::MAX << length) | 1 << length;
+        let bits = CORE_BITS + self.bits_of_bases();
+        (base << CORE_BITS | core) << (u64::BITS - bits) | known.reverse_bits() >> bits
+    }
+
+    /// The base, the core, the string and its length, of which this is the [name](Self::name), if
+    /// it is one.
+    pub(crate) fn named(&self, name: u64) -> Option<(u64, u64, u64, u32)> {
+        let bits = self.bits_of_bases();
+        let (base, rest) = (name >> (u64::BITS - bits), name << bits);
+        let (core, known) = (rest >> (u64::BITS - CORE_BITS), rest << CORE_BITS);
+        let length = (u64::BITS - 1).checked_sub(known.trailing_zeros())?;
+        let string = known.reverse_bits() & !(u64::MAX << length);
+        (core > 0 && base < self.buckets).then_some((base, core, string, length))
+    }
+
+    /// The least number that is above the names of all entries with a smaller base bucket.
+    pub(crate) fn first_name(&self, base: u64) -> u64 {
+        base << (u64::BITS - self.bits_of_bases())
+    }
+
+    /// The name in the whole table of an entry that has this one in a table like a segment.
+    pub(crate) fn name_in_whole(&self, segment: u64, name: u64) -> u64 {
+        let bits = u32::BITS - self.segment_buckets.leading_zeros();
+        let first = segment * u64::from(self.segment_buckets);
+        let base = first + (name >> (u64::BITS - bits));
+        self.first_name(base) | name << bits >> self.bits_of_bases()
+    }
+
+    /// The zeros at the end of the names in a table of one size.
+    pub(crate) fn end_of_names(&self) -> u32 {
+        u64::BITS - self.bits_of_bases() - CORE_BITS - self.fraction_bits - 1
+    }
+
+    fn bits_of_bases(&self) -> u32 {
+        u64::BITS - self.buckets.leading_zeros()
     }
 
     /// The location of a fingerprint found in bucket `bucket` of the table, as its home.

@@ -6,10 +6,10 @@ use super::bits::NoMemory;
 use super::changes::Changes;
 use super::error::PatchError;
 use super::message::{Content, Digest, End, Message};
-use super::names::{Names, check, last_of_segment, segments, slots_of_segment};
+use super::names::{Names, check, last_of_segment, segments, slots_of_segment, whole};
 use crate::error::FullError;
 use crate::mem::buffer::Buffer;
-use crate::side::{MOST_ANSWERS, Records};
+use crate::side::{Counters, MOST_ANSWERS};
 use crate::state::Body;
 
 /// The body that the patch makes of this one.
@@ -42,7 +42,7 @@ fn digest<B: AsRef<[u8]>>(of: &Body<B>) -> Result<Digest, NoMemory> {
         names.of_segment(segment).for_each(|name| digest.add(Content::Names, name));
     }
     let side = &of.state.side;
-    side.stash.iter().for_each(|key| digest.add(Content::Stash, key));
+    side.stashed_keys().for_each(|key| digest.add(Content::Stash, key));
     side.corrections.iter().for_each(|key| digest.add(Content::Corrections, key));
     Ok(digest)
 }
@@ -62,6 +62,7 @@ fn change_names<B: AsRef<[u8]>>(
             if before == after {
                 return Ok(());
             }
+            let name = whole(&base.table, name).ok_or(PatchError::Forged)?;
             if before > 0 {
                 patched.take_entry(name);
             }
@@ -93,17 +94,19 @@ fn change_exact<B: AsRef<[u8]>>(
     let (side, slots) = (&base.state.side, patched.slots());
     // No more than keys that are inserted or refuted can have: the patch does not decide.
     let most = patched.state.profile.counter_limit.max(side.stash.len()).min(MOST_ANSWERS);
-    let stash = changed(stash, &side.stash, most, FullError::Counters { limit: most })?;
+    let stash = changed(stash, side.stashed_keys(), most, FullError::Counters { limit: most })?;
     let most = slots.max(side.corrections.len()).min(MOST_ANSWERS);
     let too_many = FullError::Corrections { limit: most };
-    let corrections = changed(corrections, &side.corrections, most, too_many)?;
-    let copies = stash.iter().try_fold(0_u64, |sum, (_, copies)| sum.checked_add(copies));
+    let corrections = changed(corrections, side.corrections.iter(), most, too_many)?;
+    let copies = stash.iter().try_fold(0_u64, |sum, &(_, copies)| sum.checked_add(copies));
     let copies = copies.ok_or(PatchError::Full(FullError::Overflow))?;
-    if corrections.iter().any(|(address, _)| stash.get(address).is_some()) {
+    let new = &mut patched.state.side;
+    new.stash = stash.into_iter().map(|(address, copies)| ((address, 0), copies)).collect();
+    new.corrections = corrections.into_iter().collect();
+    if new.corrections.iter().any(|(address, _)| new.stashed(address) > 0) {
         return Err(PatchError::Forged);
     }
-    (patched.state.side.stash, patched.state.side.corrections) = (stash, corrections);
-    let stashed = side.stash.iter().fold(0, |sum: u64, (_, copies)| sum.saturating_add(copies));
+    let stashed = side.stashed_keys().fold(0, |sum: u64, (_, copies)| sum.saturating_add(copies));
     let len = patched.state.len.checked_sub(stashed);
     let len = len.and_then(|in_table| in_table.checked_add(copies));
     patched.state.len = len.ok_or(PatchError::Full(FullError::Overflow))?;
@@ -111,14 +114,14 @@ fn change_exact<B: AsRef<[u8]>>(
 }
 
 /// What the changes make of a list: at most so many records.
-fn changed<B: AsRef<[u8]>>(
+fn changed(
     changes: &mut Changes<'_>,
-    before: &Records<B>,
+    before: impl Iterator<Item = (u64, u64)>,
     most: u64,
     too_many: FullError,
-) -> Result<Records<Buffer>, PatchError> {
+) -> Result<Vec<(u64, u64)>, PatchError> {
     let mut answers = Vec::new();
-    changes.apply(before.iter(), u64::MAX, |address, [_, after]| {
+    changes.apply(before, u64::MAX, |address, [_, after]| {
         if after > 0 {
             if answers.len() as u64 >= most {
                 return Err(PatchError::from(too_many));
@@ -128,6 +131,5 @@ fn changed<B: AsRef<[u8]>>(
         }
         Ok(())
     })?;
-    let fit = Records::<B>::fit(answers.len() as u64);
-    if fit { Ok(answers.into_iter().collect()) } else { Err(PatchError::NoMemory) }
+    if Counters::fit(answers.len() as u64) { Ok(answers) } else { Err(PatchError::NoMemory) }
 }

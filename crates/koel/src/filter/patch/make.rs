@@ -54,8 +54,8 @@ pub(super) fn make<B: AsRef<[u8]>, O: AsRef<[u8]>>(
     }
     let (ours, theirs) = (&old.state.side, &new.state.side);
     stash.read(
-        ours.stash.iter().inspect(|it| one.add(Content::Stash, *it)),
-        theirs.stash.iter().inspect(|it| other.add(Content::Stash, *it)),
+        ours.stashed_keys().inspect(|it| one.add(Content::Stash, *it)),
+        theirs.stashed_keys().inspect(|it| other.add(Content::Stash, *it)),
     )?;
     corrections.read(
         ours.corrections.iter().inspect(|it| one.add(Content::Corrections, *it)),

@@ -17,6 +17,7 @@ use super::bits::{BitWriter, NoMemory};
 use super::changes::{ARE_COUNTED, Changes, Diff};
 use super::error::PatchError;
 use super::lists::Ascending;
+use crate::image::SECTIONS;
 use crate::image::frame::Frame;
 use crate::side::encode;
 
@@ -39,7 +40,7 @@ pub(super) struct Digest(u64);
 
 impl Digest {
     pub(super) fn add(&mut self, content: Content, counted: (u64, u64)) {
-        let hash = xxh3_64_with_seed(&encode(counted), content as u64);
+        let hash = xxh3_64_with_seed(&encode(counted)[..SECTIONS[0]], content as u64);
         self.0 = self.0.wrapping_add(hash);
     }
 }

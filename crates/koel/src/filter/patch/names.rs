@@ -1,8 +1,9 @@
 //! The entries of a filter by name, ascending, with their copies.
 //!
-//! A name is the smaller of the two buckets of an entry, and its fingerprint below it
-//! ([`identity`](crate::address::geometry::Location::identity)). Both buckets are in one segment,
-//! so names ascend with segments, and are sorted a segment at a time: in memory for one segment.
+//! [Names](crate::address::geometry::Geometry::name) begin with a bucket of the entry, and both of
+//! its buckets are in one segment. So they ascend with segments, and are sorted a segment at a
+//! time: in memory for one segment. All end with the same bits, a one and zeros, which a patch
+//! leaves out: so the gaps between names are small numbers.
 
 use alloc::vec::Vec;
 
@@ -34,7 +35,7 @@ impl<'a, B: AsRef<[u8]>> Names<'a, B> {
         Ok(Self { of, names })
     }
 
-    /// The names in a segment, with copies.
+    /// The names in a segment, without their end, with copies.
     pub(super) fn of_segment(&mut self, segment: u64) -> impl Iterator<Item = (u64, u64)> {
         let Self { of: Body { table, state, .. }, names } = self;
         let buckets = u64::from(table.base().segment_buckets());
@@ -45,9 +46,20 @@ impl<'a, B: AsRef<[u8]>> Names<'a, B> {
         names.sort_unstable();
         names.chunk_by(|one, next| one == next).map(|equal| {
             let beyond = state.side.counters.get(equal[0]).unwrap_or(0);
-            (equal[0], beyond.saturating_add(equal.len() as u64))
+            (equal[0] >> end_bits(table), beyond.saturating_add(equal.len() as u64))
         })
     }
+}
+
+/// The bits of the end of a name: the one that follows its bits, and the zeros.
+fn end_bits<B: AsRef<[u8]>>(table: &Table<B>) -> u32 {
+    table.base().end_of_names() + 1
+}
+
+/// The name without its end that this is; `None` if it has too many bits.
+pub(super) fn whole<B: AsRef<[u8]>>(table: &Table<B>, short: u64) -> Option<u64> {
+    let end = end_bits(table);
+    (short.leading_zeros() >= end).then(|| short << end | 1 << (end - 1))
 }
 
 /// The numbers of all segments.
@@ -68,5 +80,5 @@ pub(super) fn last_of_segment<B: AsRef<[u8]>>(table: &Table<B>, segment: u64) ->
     if end == geometry.buckets() {
         return u64::MAX;
     }
-    (end << table.layout().fingerprint_bits()) - 1
+    (geometry.first_name(end) - 1) >> end_bits(table)
 }

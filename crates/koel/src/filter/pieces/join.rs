@@ -15,9 +15,9 @@ use crate::filter::bulk::whole_address;
 use crate::image::frame::{Framed, MessageError};
 use crate::image::shape::Shape;
 #[cfg(feature = "std")]
-use crate::image::{Header, Kind, RECORD_BYTES};
+use crate::image::{Header, Kind};
 #[cfg(feature = "std")]
-use crate::side::encode;
+use crate::side::Pair;
 use crate::{CuckooFilter, FilterView};
 
 impl PiecePlan {
@@ -49,11 +49,10 @@ impl PiecePlan {
         for piece in pieces {
             let Some((segment, view)) = arrivals.admit(piece.as_ref())? else { continue };
             view.verify().map_err(|error| arrivals.refused(MessageError::Forged(error)))?;
-            let base = self.first_bucket(segment);
-            segments[segment].take_in(&view, base).ok_or(PieceError::NoMemory)?;
+            segments[segment].take_in(&view).ok_or(PieceError::NoMemory)?;
         }
         arrivals.finish(keys)?;
-        body.state.take_in(segments).map_err(|full| match full {
+        body.state.take_in(&self.shape.geometry(), segments).map_err(|full| match full {
             FullError::NoMemory => PieceError::NoMemory,
             full => PieceError::TooMany(full),
         })?;
@@ -63,11 +62,6 @@ impl PiecePlan {
     /// The shape of a segment as a filter of its own.
     fn segment_shape(&self) -> Shape {
         Shape { segment_bits: 0, ..self.shape }
-    }
-
-    /// The number of the first bucket of a segment.
-    fn first_bucket(&self, segment: usize) -> u64 {
-        segment as u64 * u64::from(self.shape.segment_buckets)
     }
 }
 
@@ -84,14 +78,14 @@ impl PiecePlan {
     }
 
     /// The counters of a segment, with their names in the whole table.
-    pub(crate) fn counter_records(
+    pub(crate) fn counters(
         &self,
         number: usize,
         segment: &FilterView<'_>,
-    ) -> impl Iterator<Item = [u8; RECORD_BYTES]> {
-        let base = self.first_bucket(number) << self.shape.layout.fingerprint_bits();
+    ) -> impl Iterator<Item = (u64, u64)> {
+        let geometry = self.shape.geometry();
         let counters = segment.body.state.side.counters.iter();
-        counters.map(move |(name, count)| encode((base + name, count)))
+        counters.map(move |(name, count)| (geometry.name_in_whole(number as u64, name), count))
     }
 
     /// The stash of a segment, by the addresses in the whole table.
@@ -99,10 +93,10 @@ impl PiecePlan {
         &self,
         number: usize,
         segment: &FilterView<'_>,
-    ) -> impl Iterator<Item = (u64, u64)> {
+    ) -> impl Iterator<Item = (Pair, u64)> {
         let bits = self.shape.segment_bits;
         let stash = segment.body.state.side.stash.iter();
-        stash.map(move |(at, copies)| (whole_address(number as u64, at, bits), copies))
+        stash.map(move |((at, _), copies)| ((whole_address(number as u64, at, bits), 0), copies))
     }
 
     /// The header of the file of all pieces, before the first has come.

@@ -1,7 +1,7 @@
 //! Where the entries of a prefix may live, and what names them.
 
 use super::{GrowingLocation, LeveledBucket, LinearHashing, Prefix};
-use crate::address::geometry::{CORE_BITS, Location};
+use crate::address::geometry::Location;
 use crate::packing::Layout;
 use crate::table::Place;
 
@@ -115,28 +115,17 @@ impl LinearHashing {
         (leveled.level <= prefix.length).then_some(leveled)
     }
 
-    /// The name of an entry, which growth does not change once it has begun.
-    pub(crate) fn identity(&self, prefix: &Prefix) -> u64 {
+    /// The [name](Geometry::name) of an entry, which growth does not change.
+    pub(crate) fn name(&self, prefix: &Prefix) -> u64 {
         let base = prefix.base.min(self.other_base(prefix));
-        if !self.grows() {
-            return base << (CORE_BITS + self.marked.most()) | self.unmarked(prefix);
-        }
-        let string = 1 << prefix.length | prefix.string & !(u64::MAX << prefix.length);
-        (string << CORE_BITS | prefix.core) * self.base.buckets() + base
+        self.base.name(base, prefix.core, prefix.string, prefix.length)
     }
 
     /// The prefix with this name, if there is one.
-    pub(crate) fn named(&self, identity: u64) -> Option<Prefix> {
-        let prefix = if self.grows() {
-            let (base, rest) = (identity % self.base.buckets(), identity / self.base.buckets());
-            let (core, marked) = (rest & !(u64::MAX << CORE_BITS), rest >> CORE_BITS);
-            let length = u64::BITS.checked_sub(marked.leading_zeros() + 1)?;
-            Prefix { core, base, string: marked ^ 1 << length, length }
-        } else {
-            let bits = CORE_BITS + self.marked.most();
-            let (base, fingerprint) = (identity >> bits, identity & !(u64::MAX << bits));
-            (base < self.base.buckets()).then(|| self.prefix(base, fingerprint))?
-        };
-        (prefix.core > 0 && self.identity(&prefix) == identity).then_some(prefix)
+    pub(crate) fn named(&self, name: u64) -> Option<Prefix> {
+        let (base, core, string, length) = self.base.named(name)?;
+        let is_whole = self.grows() || length == self.marked.most();
+        let prefix = Prefix { core, base, string, length };
+        (is_whole && self.name(&prefix) == name).then_some(prefix)
     }
 }

@@ -36,7 +36,7 @@ fn a_table_grows_until_a_number_or_a_name_has_too_many_bits() {
         for (core, base) in [(CORES, u64::from(buckets) - 1), (1, 0)] {
             let prefix = Prefix { core, base, string, length };
             let least = Prefix { base: base.min(last.other_base(&prefix)), ..prefix };
-            assert_eq!(last.named(last.identity(&prefix)), Some(least), "{buckets} {most}");
+            assert_eq!(last.named(last.name(&prefix)), Some(least), "{buckets} {most}");
         }
         most_levels.push(level);
     }
