@@ -19,7 +19,7 @@ use crate::image::shape::{Profile, Shape};
 use crate::mem::buffer::Buffer;
 use crate::side::{Counters, Pair, Side};
 use crate::state::State;
-use crate::state::insert::COPIES;
+use crate::state::edit::COPIES;
 use crate::state::store::Store;
 use crate::table::Table;
 use crate::table::blocks::{Hashed, Hashes};

@@ -1,7 +1,7 @@
 //! Changing a filter: inserts and removals, of single keys and of many.
 
 use crate::error::FullError;
-use crate::state::insert::{COPIES, UNIQUE};
+use crate::state::edit::{COPIES, UNIQUE};
 use crate::{CuckooFilter, Key};
 
 impl CuckooFilter {

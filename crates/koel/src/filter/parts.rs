@@ -12,7 +12,7 @@ use crate::CuckooFilter;
 use crate::mem::buffer::Buffer;
 use crate::mem::prefetch::prefetch_many;
 use crate::mem::vector::BLOCK;
-use crate::state::insert::COPIES;
+use crate::state::edit::COPIES;
 use crate::state::segments::{Division, PART};
 use crate::table::blocks::Hashes;
 

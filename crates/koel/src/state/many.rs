@@ -1,4 +1,4 @@
-//! Batches: the changes of `insert.rs` and `value.rs` for many keys, in blocks of 64.
+//! Batches: the changes of `edit.rs` and `value.rs` for many keys, in blocks of 64.
 //!
 //! The buckets of each key are prefetched a block ahead. Where it pays, the edits of a whole block
 //! are planned in vector code (table/edits.rs). The bytes are those of single changes.

@@ -28,10 +28,9 @@
 mod body;
 mod cluster;
 mod count;
-mod edit;
+pub(crate) mod edit;
 pub(crate) mod expire;
 mod grow;
-pub(crate) mod insert;
 mod lookup;
 mod many;
 mod merge;

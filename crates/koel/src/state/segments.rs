@@ -22,7 +22,7 @@ use bytemuck::allocation::try_zeroed_vec;
 use super::Body;
 use crate::mem::buffer::Buffer;
 use crate::mem::vector::{BLOCK, InstructionSet};
-use crate::state::insert::UNIQUE;
+use crate::state::edit::UNIQUE;
 use crate::table::blocks::Hashes;
 
 /// Keys that are divided at once: several for each cache line of some segments.

@@ -16,7 +16,7 @@ use super::plan::PiecePlan;
 use crate::error::{FullError, ImageError};
 use crate::filter::bulk::segment_of;
 use crate::image::frame::{Framed, MessageError};
-use crate::state::insert::{COPIES, UNIQUE};
+use crate::state::edit::{COPIES, UNIQUE};
 use crate::{CuckooFilter, Key};
 
 /// Turns an address so that its low bits are compared first.
