@@ -19,8 +19,9 @@
 //! is therefore their digest, and mixing costs nothing; and the bits of the public hash reveal
 //! nothing about the address.
 //!
-//! Cost: about 1 ns for a short key with XXH3, a few ns with SipHash. A ready hash in a lookup takes
-//! 13 instructions more on the default route than on the other (docs/decisions/0010-hash-route.md).
+//! Cost: about 1 ns for a short key with XXH3, a few ns with SipHash. A ready hash in a lookup
+//! takes 13 instructions more on the default route than on the other
+//! (docs/decisions/0010-hash-route.md).
 
 use core::fmt;
 use core::hash::Hasher;

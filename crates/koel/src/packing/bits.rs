@@ -1,8 +1,8 @@
 //! Bits of words, and words of a row of bytes: what several packings share.
 //!
-//! Buckets are little-endian, one after the other without gaps. A bucket is read as whole registers,
-//! so bits of the next one may follow it. Zeros behind the last bucket make that possible for every
-//! bucket.
+//! Buckets are little-endian, one after the other without gaps. A bucket is read as whole
+//! registers, so bits of the next one may follow it. Zeros behind the last bucket make that
+//! possible for every bucket.
 
 use core::hint::select_unpredictable;
 

@@ -13,8 +13,8 @@
 //!
 //! * `layout` says what the bits mean, `marked` what those of a growing table's fingerprints mean.
 //! * `coding` encodes and decodes slots.
-//! * `lanes` and `prefix` compare all lanes of a register with a key at once, `block` does so for 64
-//!   keys.
+//! * `lanes` and `prefix` compare all lanes of a register with a key at once, `block` does so for
+//!   64 keys.
 
 mod bits;
 mod block;

@@ -5,8 +5,8 @@
 //! of bytes, a concurrent filter from atomics. A change is computed as the bits to flip, so a write
 //! needs neither the old word nor a mask.
 //!
-//! A semi-sorted bucket may start in the middle of a byte. The 64 bits from that byte on have all of
-//! it: a bucket of more than 60 bits has 64, and starts with a byte.
+//! A semi-sorted bucket may start in the middle of a byte. The 64 bits from that byte on have all
+//! of it: a bucket of more than 60 bits has 64, and starts with a byte.
 //!
 //! One vector register compares both words of a pair. The integer unit computes the addresses of
 //! the next keys, and instructions that wait for memory are in its way: inserts and removals take

@@ -290,8 +290,8 @@ impl Geometry {
     }
 }
 
-/// The low and the high half of `a * b`. `u64::carrying_mul` is stable since Rust 1.91, and the library
-/// compiles with 1.89.
+/// The low and the high half of `a * b`. `u64::carrying_mul` is stable since Rust 1.91, and the
+/// library compiles with 1.89.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
 pub(crate) fn wide_product(a: u64, b: u64) -> (u64, u64) {
