@@ -33,6 +33,7 @@ fn refuse_if(is_closed: &AtomicBool) -> Result<()> {
 }
 
 #[cfg(any(target_os = "linux", target_os = "macos"))]
+#[expect(unsafe_code, reason = "an attribute: see the top of the file")]
 mod before_main {
     use rustix::io::fcntl_getfd;
 

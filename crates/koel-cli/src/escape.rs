@@ -1,7 +1,6 @@
 //! Names of files and keys as text: what the command prints, it also accepts.
 //!
 //! The rule is that of [`koel_store::content::escape`].
-#![forbid(unsafe_code)]
 
 pub(crate) use koel_store::content::escape;
 

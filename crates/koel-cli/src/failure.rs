@@ -3,7 +3,6 @@
 //! The exit codes are those of grep, so that `if koel check ..` works in a shell: 0 found, 1 none
 //! found, 2 error. Exit code 3 means that a filter is full: a script can build a larger one.
 //! A failure prints one line on standard error: `koel: WHAT FAILED; WHAT TO DO`.
-#![forbid(unsafe_code)]
 
 use std::fmt;
 use std::io;

@@ -9,7 +9,6 @@
 //!
 //! Cost: counting runs at the speed of a vectorised search. Memory is that of `Keys`, whatever the
 //! size of the input.
-#![forbid(unsafe_code)]
 
 mod read;
 mod source;

@@ -3,7 +3,6 @@
 //! It is shown only if standard error is a terminal (indicatif checks that) and the verb prints no
 //! lines to that terminal. Cost: one atomic addition per read or write, and at most 20 redraws a
 //! second.
-#![forbid(unsafe_code)]
 
 use std::fmt;
 use std::io::{self, IsTerminal, Read, Write};

@@ -7,7 +7,6 @@
 //! - A rate is a fraction, a percentage or `1/1000`.
 //!
 //! Printing rounds to a few digits. `--json` prints the full numbers instead.
-#![forbid(unsafe_code)]
 
 /// The bound of what is parsed: numbers of keys and bytes are below it.
 const MOST: f64 = 9e18;

@@ -1,7 +1,6 @@
 //! Warnings: what a verb says on standard error without failing, after its work is done.
 //!
 //! They are collected while a progress bar may be on the screen, and printed once it is removed.
-#![forbid(unsafe_code)]
 
 use std::cell::RefCell;
 use std::io::{self, Write};

@@ -14,8 +14,10 @@
 //! docs/decisions/0029-python.md has the choices.
 
 mod answer;
+#[expect(unsafe_code, reason = "the interface of Arrow is in C")]
 mod arrow;
 mod batch;
+#[expect(unsafe_code, reason = "a memory map")]
 mod body;
 mod compare;
 mod counted;
@@ -26,6 +28,7 @@ mod face;
 mod file;
 mod filter;
 mod fork;
+#[expect(unsafe_code, reason = "a function of Python in C")]
 mod key;
 mod long;
 mod many;

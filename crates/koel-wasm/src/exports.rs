@@ -2,9 +2,6 @@
 //!
 //! A result is a number: from 0 on it is the answer, below it is a [`Code`], and then the output
 //! buffer has the sentence of the error.
-//!
-//! `unsafe` is here only in `#[unsafe(no_mangle)]`, which gives a function its name in the
-//! WebAssembly module.
 
 use std::cell::RefCell;
 

@@ -20,6 +20,7 @@
 //! On other targets the crate compiles too, so that its logic is tested and linted with the
 //! workspace.
 
+#[expect(unsafe_code, reason = "exported names are attributes that count as `unsafe`")]
 mod exports;
 pub mod failure;
 pub mod host;

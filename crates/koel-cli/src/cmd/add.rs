@@ -2,7 +2,6 @@
 //!
 //! The changed filter replaces the file only after the last key was inserted. Cost: the whole file
 //! is read, checked and written once, so add many keys at a time. Memory: the filter.
-#![forbid(unsafe_code)]
 
 use std::path::PathBuf;
 

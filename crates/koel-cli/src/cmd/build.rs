@@ -8,7 +8,6 @@
 //!
 //! Cost: one hash and one insert per line, for a pipe also 8 bytes of memory or temporary space.
 //! Memory: the filter.
-#![forbid(unsafe_code)]
 
 mod never;
 mod pieces;

@@ -1,7 +1,6 @@
 //! `koel completions`: a script with which a shell completes verbs and options.
 //!
 //! It is generated from the same declarations as `--help`.
-#![forbid(unsafe_code)]
 
 use clap::Command;
 use clap_complete::Shell;

@@ -4,7 +4,6 @@
 //! copies of that key. This happens at the filter's false-positive rate. Cost: one hash and two
 //! bucket reads per line, and one search of the counters for keys with more than two copies.
 //! Memory: one buffer.
-#![forbid(unsafe_code)]
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -11,7 +11,6 @@
 //!
 //! With `--window`, lines are forgotten after a time (`window.rs`, `seen.rs`). `line_time.rs` finds
 //! the time in a line, and `state_file.rs` keeps what was seen across restarts.
-#![forbid(unsafe_code)]
 
 mod line_time;
 mod seen;

@@ -4,7 +4,6 @@
 //! a key that was inserted five more times is five keys added, none of them new. The exit codes are
 //! those of diff: 0 no difference, 1 some, 2 error. Cost: as `koel similar`. With `--patch`, it
 //! writes what has changed to a file, for `koel patch`.
-#![forbid(unsafe_code)]
 
 use std::path::PathBuf;
 

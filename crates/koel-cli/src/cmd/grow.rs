@@ -3,7 +3,6 @@
 //! The original keys are not needed. The table stays the same until the filter is full. When it
 //! first grows, every fingerprint becomes seven bits wider. Cost: the whole file is read, checked
 //! and written once. Memory: the filter, and with `--shrink` also the smaller one.
-#![forbid(unsafe_code)]
 
 use std::path::PathBuf;
 

@@ -2,7 +2,6 @@
 //!
 //! It checks everything: the checksum of the table, every bucket and every counter. The header of a
 //! damaged file is still shown, because it helps to find a copy. Cost: two passes over the file.
-#![forbid(unsafe_code)]
 
 use std::path::PathBuf;
 

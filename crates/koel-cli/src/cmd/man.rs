@@ -2,7 +2,6 @@
 //!
 //! Without a folder, the page of `koel` itself goes to standard output (`koel man | man -l -`).
 //! A release writes all pages into a folder.
-#![forbid(unsafe_code)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,6 @@
 //!
 //! Cost: every bucket of every filter is read, and its entries are inserted. Memory: the first
 //! filter; the others stay mapped.
-#![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,6 @@
 //!
 //! Cost: a copy of the filter, and a sort of its entries. Memory: the filter. OLD stays as it is,
 //! unless it is OUT too: then it is replaced in one step.
-#![forbid(unsafe_code)]
 
 use std::path::PathBuf;
 

@@ -1,7 +1,6 @@
 //! `koel plan`: computes memory, false-positive rate or number of keys from the other two.
 //!
 //! The crate `koel-plan` computes, for Koel and for other filters. This file prints.
-#![forbid(unsafe_code)]
 
 use koel::CuckooFilter;
 use koel_plan::{Answer, Question, Row, compare};

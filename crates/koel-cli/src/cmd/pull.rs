@@ -3,7 +3,6 @@
 //! The chunks come one after the other. If the filter is changed meanwhile, they do not belong
 //! together, which the checksum in its header tells. With `--snapshot`, the server copies the
 //! filter first. Cost: a request a chunk, of up to 16 MiB. Memory: the filter twice.
-#![forbid(unsafe_code)]
 
 use koel::{CuckooFilter, ImageError};
 

@@ -2,7 +2,6 @@
 //!
 //! Cost: one pass over the file to check it, then 4 MiB a request. Memory here: a chunk, since the
 //! file is mapped; in the server: the filter, twice while it is checked at the end.
-#![forbid(unsafe_code)]
 
 use std::path::PathBuf;
 

@@ -4,7 +4,6 @@
 //! The filter cannot tell a false positive from a key that is in: refuting a key that is in hides
 //! it. `koel build --never` knows the list, and hides none of it.
 //! Cost: the whole file is read, checked and written once. Memory: the filter.
-#![forbid(unsafe_code)]
 
 use std::path::PathBuf;
 

@@ -3,7 +3,6 @@
 //! Each line removes one copy of its key. Removing a key that was never added can remove another
 //! key, at the false-positive rate: the filter cannot tell the two apart. The help says so.
 //! Cost: the whole file is read, checked and written once. Memory: the filter.
-#![forbid(unsafe_code)]
 
 use std::path::PathBuf;
 

@@ -4,7 +4,6 @@
 //! the filters alone. Uses: near-duplicate lists, the reach of two campaigns, the gain of a merge.
 //! Each figure has a standard error: two thirds of all true values lie within one of it, 95 %
 //! within two. Cost: both filters are read once. Memory: none, because they stay mapped.
-#![forbid(unsafe_code)]
 
 use std::path::PathBuf;
 

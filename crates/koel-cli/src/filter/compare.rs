@@ -1,5 +1,4 @@
 //! Compares two filter files for `koel similar` and `koel diff`, and prints estimates.
-#![forbid(unsafe_code)]
 
 use std::path::Path;
 

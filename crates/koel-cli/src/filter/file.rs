@@ -11,8 +11,6 @@
 //!
 //! A pipe, a device, a socket or a folder is refused without opening it. A stream that the user
 //! names as such, `-` or the `<(..)` of a shell, is read only as far as its header says.
-//!
-//! This is the only file of the command with `unsafe`, for the memory map.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
@@ -145,6 +143,7 @@ impl Checked<'_> {
     }
 }
 
+#[expect(unsafe_code, reason = "a memory map")]
 fn map(file: &File) -> io::Result<Bytes> {
     if file.metadata()?.len() == 0 {
         // An empty file cannot be mapped.

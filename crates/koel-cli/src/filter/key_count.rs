@@ -9,7 +9,6 @@
 //! run of zeros of the hashes that name it. The standard error is `1.04 / sqrt(registers)`. Cost:
 //! 16 KiB of memory, and ten instructions per key, a fifth of those of crates with packed
 //! registers.
-#![forbid(unsafe_code)]
 
 use koel::KeyHash;
 

@@ -1,5 +1,4 @@
 //! Patches as files: made of two filters, read, written, and what is wrong with one in a sentence.
-#![forbid(unsafe_code)]
 
 use std::fs;
 use std::io::{self, Read, Write};

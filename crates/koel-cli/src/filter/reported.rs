@@ -6,7 +6,6 @@
 //!
 //! Cost: a lookup of each name. Memory: 16 bytes or so of each that is reported, and there are at
 //! most as many as the filter has keys and may have corrections.
-#![forbid(unsafe_code)]
 
 use std::collections::HashSet;
 

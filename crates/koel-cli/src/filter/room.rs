@@ -7,7 +7,6 @@
 //!
 //! Bound: at most twice the room that the entries and the next group of keys need, whatever
 //! follows. Cost: one comparison per group of keys.
-#![forbid(unsafe_code)]
 
 use koel::CuckooFilter;
 

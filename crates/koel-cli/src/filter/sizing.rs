@@ -1,5 +1,4 @@
 //! Builds an empty filter from arguments, inserts keys, and words its figures for reports.
-#![forbid(unsafe_code)]
 
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TypedValueParser};

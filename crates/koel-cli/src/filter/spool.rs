@@ -7,7 +7,6 @@
 //! Layout: 8 bytes per key, little-endian, in the order of the keys. The hashes are in memory up to
 //! [`MEMORY`], and above it in an unnamed file in `TMPDIR`. The system deletes that file when the
 //! process ends, even if it is killed. Cost: one hash and two copies of 8 bytes per key.
-#![forbid(unsafe_code)]
 
 use std::io::{self, BufWriter, Read, Seek, Write};
 

@@ -8,7 +8,6 @@
 //!
 //! A filter with a secret is written for its owner only. If it replaces a filter that has a secret
 //! too, it keeps the mode that the user has given to that one.
-#![forbid(unsafe_code)]
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, IsTerminal, Seek, SeekFrom, Write};

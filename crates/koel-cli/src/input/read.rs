@@ -1,5 +1,4 @@
 //! Reads the keys of the inputs, in groups: once, or more often.
-#![forbid(unsafe_code)]
 
 use std::io::Read;
 

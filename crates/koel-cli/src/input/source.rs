@@ -1,5 +1,4 @@
 //! One input: a file, a pipe or an open file, and how it is read once or more often.
-#![forbid(unsafe_code)]
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -3,7 +3,6 @@
 //! The first bytes tell the format, so file names do not matter and pipes work. Other formats that
 //! they reveal, among them Koel filters, are refused. So is a zstd window above 128 MiB, for which
 //! the decoder would need as much memory. Cost: that of decompression.
-#![forbid(unsafe_code)]
 
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;

@@ -2,7 +2,6 @@
 //!
 //! CSV follows RFC 4180 as the crate `csv-core` reads it: a field may be quoted, then it may hold
 //! delimiters and line ends, and two quotes in it stand for one. Cost: one pass over the line.
-#![forbid(unsafe_code)]
 
 use std::fmt;
 use std::ops::ControlFlow;

@@ -3,7 +3,6 @@
 //! Tapes and some block-oriented writers pad a file with zeros. What follows a member and does not
 //! begin as another one is no part of the data: it is ignored, with a warning. Cost: that of
 //! decompression.
-#![forbid(unsafe_code)]
 
 use std::io::{BufRead, Chain, Read, Result};
 use std::path::PathBuf;

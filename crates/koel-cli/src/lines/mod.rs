@@ -15,7 +15,6 @@
 //! not fit and is refused. Cost: one vectorised search over each byte, no allocation and no copy
 //! per line. Each refill moves the unfinished line to the front of the buffer. Memory: 256 KiB, or
 //! twice the longest line.
-#![forbid(unsafe_code)]
 
 pub(crate) mod decode;
 pub(crate) mod fields;

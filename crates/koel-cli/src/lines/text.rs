@@ -10,7 +10,6 @@
 //! alone, and lines where keys should end with NUL, are read as one key, with a warning.
 //!
 //! Cost: none for UTF-8. UTF-16 is converted in pieces of 64 KiB.
-#![forbid(unsafe_code)]
 
 use std::io::{Cursor, Read, Result};
 use std::path::Path;

@@ -7,7 +7,6 @@
 //! `!` begins a comment.
 //!
 //! Sources: the filter syntax of Adblock Plus, of uBlock Origin and of AdGuard.
-#![forbid(unsafe_code)]
 
 use std::collections::HashSet;
 

@@ -3,7 +3,6 @@
 //! `ADDRESS NAME..` as in /etc/hosts, or one host, address, URL or e-mail address in a line. A `#`
 //! begins a comment. The names of the machine itself, such as `localhost`, are skipped, and so are
 //! ranges of addresses, because a filter holds single ones.
-#![forbid(unsafe_code)]
 
 use std::net::IpAddr;
 

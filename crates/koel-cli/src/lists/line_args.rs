@@ -3,7 +3,6 @@
 //! A filter stores them (`recipe.rs`), and they hold for its later inputs. How a list is read
 //! (`--field`, `--csv`, `--format`) can be said anew for an input. How a key is made
 //! (`--ignore-case`, `--trim`, `--keep-cr`) cannot.
-#![forbid(unsafe_code)]
 
 use crate::failure::Failure;
 use crate::lines::fields::{Column, Delimiter, Field, Separator};

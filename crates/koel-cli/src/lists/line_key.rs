@@ -4,7 +4,6 @@
 //! character and as two stay different. docs/FORMAT.md ("Lines") specifies the steps for other
 //! languages, with vectors. Cost: one look at each byte. Allocates only for a key that changes its
 //! letters.
-#![forbid(unsafe_code)]
 
 use std::borrow::Cow;
 

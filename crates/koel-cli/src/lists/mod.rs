@@ -4,7 +4,6 @@
 //! * **adblock** (`adblock.rs`): rules for whole hosts.
 //!
 //! A host has the form in which `koel check --url` looks it up (`hosts.rs`).
-#![forbid(unsafe_code)]
 
 pub(crate) mod adblock;
 pub(crate) mod hosts;

@@ -14,7 +14,6 @@
 //!
 //! Filters are merged and compared only if the first two are equal. The name of a column may be
 //! longer than a header has room for, so it is stored as a hash.
-#![forbid(unsafe_code)]
 
 use std::path::Path;
 

@@ -6,7 +6,6 @@
 //!
 //! It is stored in the header of the filter, which is therefore written for its owner only. It is
 //! never printed.
-#![forbid(unsafe_code)]
 
 use std::ffi::OsStr;
 use std::fmt;

@@ -11,7 +11,6 @@
 //!
 //! No reply is longer than a chunk, and no chunk is empty: so a server can neither take more memory
 //! than the user allows nor keep koel busy for ever.
-#![forbid(unsafe_code)]
 
 pub(crate) mod remote;
 mod wire;

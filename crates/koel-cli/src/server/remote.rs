@@ -3,7 +3,6 @@
 //! `redis://[USER][:PASSWORD@]HOST[:PORT]/KEY[?db=N]`, or `valkey://`. The path is the key, since
 //! that is what these verbs are about; elsewhere it often is the number of the database.
 //! The crate `redis` reads the rest of the URL.
-#![forbid(unsafe_code)]
 
 use std::env;
 use std::net::IpAddr;

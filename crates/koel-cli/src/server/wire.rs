@@ -2,7 +2,6 @@
 //! needs, whatever length it announces.
 //!
 //! The crate `redis` packs commands and parses replies. Its own connection takes any reply.
-#![forbid(unsafe_code)]
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};

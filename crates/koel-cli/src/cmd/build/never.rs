@@ -6,7 +6,6 @@
 //!
 //! A list that can be read only once is copied to an unnamed temporary file first. Memory: some
 //! bytes for each line that the filter reports.
-#![forbid(unsafe_code)]
 
 use koel::{CuckooFilter, KeyHash};
 use serde_json::{Value, json};

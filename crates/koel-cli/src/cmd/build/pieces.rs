@@ -11,7 +11,6 @@
 //! The temporary files have no names, so the system deletes them when the process ends, even if it
 //! is killed. Cost: 8 bytes of disk for each key, and twice those of the filter. Each key is hashed
 //! once, written once, and read once or a few times.
-#![forbid(unsafe_code)]
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};

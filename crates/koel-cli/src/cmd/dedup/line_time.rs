@@ -2,7 +2,6 @@
 //!
 //! The text of a time may go on in the next fields: its time of day, its offset.
 //! Cost: one pass over the line up to the time; for a line that is JSON, over all of it.
-#![forbid(unsafe_code)]
 
 use std::cell::RefCell;
 

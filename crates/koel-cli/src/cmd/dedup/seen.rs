@@ -1,5 +1,4 @@
 //! What `koel dedup --window` has seen: an expiring filter, and counts for the report.
-#![forbid(unsafe_code)]
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -4,7 +4,6 @@
 //! SIGUSR1 prints the report. SIGINT, SIGTERM and SIGHUP print it and end the process. A thread
 //! waits for the signals, because the main thread mostly waits for input. It takes the lock of what
 //! was seen, so that it reports only lines that have been written.
-#![forbid(unsafe_code)]
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -8,7 +8,6 @@
 //! The file is locked while it is used. Each new one is locked before it has the name.
 //!
 //! Cost: a copy of the filter in memory while it is written, during which lines go on.
-#![forbid(unsafe_code)]
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -12,7 +12,6 @@
 //! ```
 //!
 //! A time without an offset is UTC. Brackets and quotes around it do no harm. Cost: one pass.
-#![forbid(unsafe_code)]
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};

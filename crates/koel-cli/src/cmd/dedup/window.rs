@@ -8,7 +8,6 @@
 //! * A lock guards the filter and the counts: the main thread holds it from the first insert of a
 //!   group until its lines are written. So whoever else holds it, to save or to report, sees a
 //!   state in which every line that counts as seen has been written.
-#![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,5 +1,4 @@
 //! `koel store copy`: copies the records of a log store into an ordered store, or back.
-#![forbid(unsafe_code)]
 
 use std::path::PathBuf;
 

@@ -1,5 +1,4 @@
 //! `koel store create`: creates an empty store of the kind that is asked for.
-#![forbid(unsafe_code)]
 
 use std::path::PathBuf;
 

@@ -7,7 +7,6 @@
 //!
 //! The folder says which kind of store it has. Verbs of records work on both kinds ([`Records`]);
 //! verbs of files need a log store.
-#![forbid(unsafe_code)]
 
 use std::ffi::{OsStr, OsString};
 use std::io;

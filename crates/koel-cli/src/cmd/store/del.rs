@@ -1,5 +1,4 @@
 //! `koel store del`: deletes records, durably when the command ends.
-#![forbid(unsafe_code)]
 
 use super::database::{Access, Database};
 use super::key::KeyArgs;

@@ -1,5 +1,4 @@
 //! `koel store gc`: deletes the chunks of removed files and compacts segments with dead records.
-#![forbid(unsafe_code)]
 
 use koel_store::content::{Archive, ArchiveError, CollectProgress};
 

@@ -1,5 +1,4 @@
 //! `koel store get`: prints the value of a key, byte for byte, or several keys and their values.
-#![forbid(unsafe_code)]
 
 use super::database::{Access, Database};
 use super::key::{KeyArgs, each_piece};

@@ -8,7 +8,6 @@
 //!
 //! What cannot be read or kept is named on standard error, and the rest goes on. The folder of the
 //! store is left out.
-#![forbid(unsafe_code)]
 
 use std::ffi::OsString;
 use std::fs;

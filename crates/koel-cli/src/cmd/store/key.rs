@@ -1,7 +1,6 @@
 //! Keys of records in arguments and lists: text as `koel store keys` prints it, or exact bytes.
 //!
 //! Keys that are reserved for imported files are refused.
-#![forbid(unsafe_code)]
 
 use std::ffi::OsString;
 use std::io::{BufRead, Read};

@@ -2,7 +2,6 @@
 //! bytes, a log store in the order in which their values were written.
 //!
 //! The keys of damaged records are missing from the list; an error at the end reports them.
-#![forbid(unsafe_code)]
 
 use std::ffi::OsString;
 

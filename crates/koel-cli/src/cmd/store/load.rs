@@ -3,7 +3,6 @@
 //! Records are written in batches, and become durable together at the end. Memory: a batch and the
 //! longest line. An input that is wrong in the middle is an error. The records before it are
 //! stored, and loading the corrected input again does no harm.
-#![forbid(unsafe_code)]
 
 use std::io::Read;
 use std::path::PathBuf;

@@ -2,7 +2,6 @@
 //!
 //! Names are listed in the order of their last import, folders before what is in them. Files with
 //! damaged records are missing from the list; an error at the end reports them.
-#![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

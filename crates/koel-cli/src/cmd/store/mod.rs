@@ -4,7 +4,6 @@
 //! `export`, `ls`, `rm` and `gc` work on files, which are split into chunks; equal chunks are
 //! stored once. Both are in one folder: keys that begin with the byte FF belong to the files. An
 //! ordered store has records only, sorted by key.
-#![forbid(unsafe_code)]
 
 mod copy;
 mod create;

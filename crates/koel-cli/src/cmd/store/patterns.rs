@@ -2,7 +2,6 @@
 //!
 //! A pattern without a slash is compared with the last component of a name, one with a slash with
 //! the whole name. A folder that matches stands for all that is in it.
-#![forbid(unsafe_code)]
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -4,7 +4,6 @@
 //! values that are not. An input of unknown length
 //! (standard input, a pipe, a file in `/proc`) is read into memory first, because a record begins
 //! with its length.
-#![forbid(unsafe_code)]
 
 use std::ffi::OsString;
 use std::io::Read;

@@ -1,5 +1,4 @@
 //! The records of a store of either kind: a log store, or an ordered one.
-#![forbid(unsafe_code)]
 
 use std::io::{self, Read};
 

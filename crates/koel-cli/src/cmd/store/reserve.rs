@@ -3,7 +3,6 @@
 //! Removing needs some space: deletions are appended to the log. So verbs that store something
 //! leave this file behind, and verbs that remove something give it up first if the disk is full. A
 //! store knows nothing of the file, and works without it.
-#![forbid(unsafe_code)]
 
 use std::fs::{self, File};
 use std::io::Write;

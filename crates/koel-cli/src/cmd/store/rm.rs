@@ -1,7 +1,6 @@
 //! `koel store rm`: removes files and folders with all their versions, or some versions.
 //!
 //! Their chunks stay until `koel store gc`, because other files may share them.
-#![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

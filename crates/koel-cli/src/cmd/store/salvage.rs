@@ -2,7 +2,6 @@
 //!
 //! The damaged store is not changed and may be on a read-only disk. Every intact record is copied.
 //! Then every file is checked, so that the report names the files to restore from elsewhere.
-#![forbid(unsafe_code)]
 
 use std::path::PathBuf;
 

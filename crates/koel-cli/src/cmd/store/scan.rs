@@ -1,5 +1,4 @@
 //! `koel store scan`: prints the records of an ordered store in the order of their keys.
-#![forbid(unsafe_code)]
 
 use std::ffi::OsString;
 use std::ops::Bound;

@@ -1,7 +1,6 @@
 //! `koel store stats`: shows the contents and the disk and memory use of a store.
 //!
 //! Files with damaged records are not counted; an error at the end reports them.
-#![forbid(unsafe_code)]
 
 use koel_store::content::{Archive, Kind};
 use koel_store::{LsmOptions, LsmStats, RunStats, StoreKind};

@@ -1,5 +1,4 @@
 //! `koel store verify`: checks every record against its checksum and every file against its hash.
-#![forbid(unsafe_code)]
 
 use koel_store::Damage;
 use koel_store::content::{Archive, ArchiveVerifyReport};
