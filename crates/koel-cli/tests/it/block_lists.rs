@@ -60,12 +60,10 @@ fn a_key_is_made_as_the_build_made_it_by_every_verb() {
     shell.ok("merge adblock hosts -o both");
     assert_eq!(shell.ok("info --json both").json()["line_options"]["format"], "adblock");
     for words in ["merge hosts lines -o no", "similar lines adblock", "diff hosts lines"] {
-        let ran = shell.run(words);
-        assert!(ran.code == 2 && ran.err.contains("--format hosts"), "{words}: {}", ran.err);
+        shell.run(words).fails("--format hosts");
     }
     let long = filter_of("a::b\n", "--field 2 --delimiter ::");
-    let ran = long.check("-q", "a::b\n");
-    assert!(ran.code == 2 && ran.err.contains("--delimiter"), "{}", ran.err);
+    long.check("-q", "a::b\n").fails("--delimiter");
     assert_eq!(long.check("-q --field 2 --delimiter ::", "c::b\n").code, 0);
 }
 

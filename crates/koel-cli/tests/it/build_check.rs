@@ -146,6 +146,7 @@ fn the_hint_for_repeated_lines_gives_a_smaller_filter_with_all_keys() {
     assert_eq!(shell.ok("check set input".replace("set", "small").as_str()).out, lines(&input));
     let quiet = shell.ok(&format!("build input -o small {options}"));
     assert!(!quiet.text().contains("hint"), "{}", quiet.text());
+    assert!(!shell.ok("build input --grow -o small").text().contains("hint"));
 }
 
 #[test]
@@ -204,7 +205,10 @@ fn a_large_damaged_filter_gives_no_absent_key() {
         }
         assert_eq!(shell.run_with(&format!("check --no-verify {name}"), b"x\n").code, 1);
     }
-    assert_eq!(shell.run_with("check -q damaged", b"a\nx\n").code, 2);
+    for words in ["check -q damaged", "check --verify -q damaged", "count --verify damaged"] {
+        let input = if words.contains("--verify") { &b"a\n"[..] } else { b"a\nx\n" };
+        assert_eq!(shell.run_with(words, input).code, 2, "{words}");
+    }
     assert_eq!(shell.run_with("check damaged", b"a\nb\n").text(), "a\nb\n");
     assert_eq!(shell.run_with("check -q set", b"x\n").code, 1);
 }

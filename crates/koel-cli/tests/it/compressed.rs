@@ -77,13 +77,11 @@ fn other_bytes_after_the_end_of_a_gzip_file_are_ignored_with_a_warning() {
 fn damage_in_the_middle_is_reported_for_every_compression() {
     let shell = Shell::new();
     let plain = lines(&keys("key", 20_000));
-    for (name, mut packed) in [("gzip", gzip(&plain)), ("zstd", zstd(&plain))] {
+    for mut packed in [gzip(&plain), zstd(&plain)] {
         let middle = packed.len() / 2;
         packed[middle..middle + 100].fill(0x55);
         shell.write("damaged", &packed);
-        let ran = shell.run("dedup damaged");
-        assert_eq!(ran.code, 2, "{name}");
-        assert!(ran.err.contains("it may be damaged or truncated; get a new copy"), "{}", ran.err);
+        shell.run("dedup damaged").fails("it may be damaged or truncated; get a new copy");
     }
 }
 
@@ -97,8 +95,7 @@ fn truncated_compressed_input_is_refused_and_the_target_stays_unchanged() {
         shell.write("cut", &whole[..whole.len() / 2]);
         for words in ["build cut -o set", "add set cut", "build cut --keys 1M -o set"] {
             let ran = shell.run(words);
-            assert_eq!(ran.code, 2, "{words}");
-            assert!(ran.err.contains("cut: "), "{}", ran.err);
+            ran.fails("cut: ");
             assert!(ran.err.contains("truncated") && ran.err.lines().count() == 1, "{}", ran.err);
             assert!(shell.read("set") == before, "{words}");
         }
@@ -126,9 +123,7 @@ fn filters_and_other_compressions_are_refused_as_input() {
     ] {
         shell.write(name, start);
         for words in ["build -o new", "add set", "check set", "dedup"] {
-            let ran = shell.run(&format!("{words} {name}"));
-            assert_eq!(ran.code, 2, "{words} {name}");
-            assert!(ran.err.contains(what), "{words} {name}: {}", ran.err);
+            shell.run(&format!("{words} {name}")).fails(what);
         }
         assert!(!shell.path("new").exists());
     }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::{Command, Stdio};
 
 use crate::support::{Shell, copies, keys, lines};
 
@@ -94,8 +93,7 @@ fn standard_output_gets_the_filter_too() {
 fn too_little_memory_is_refused_with_what_is_needed() {
     let shell = Shell::new();
     let ran = shell.run_with("build --memory 100K -o set", &lines(&keys("key", 50_000)));
-    assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("give --memory that or more"), "{}", ran.err);
+    assert!(ran.code == 2 && ran.err.contains("give --memory that or more"), "{}", ran.err);
     assert!(!shell.path("set").exists());
     let refused = shell.run("build --memory 1M --grow -o set /dev/null");
     assert_eq!(refused.code, 2);
@@ -107,27 +105,8 @@ fn a_line_that_repeats_takes_no_memory() {
     let shell = Shell::new();
     let list = b"once\n".repeat(700_000);
     let ran = shell.run_with("build --memory 4M -o set", &list);
-    assert_eq!(ran.code, 2, "{}", ran.err);
-    assert!(ran.err.contains("use --unique"), "{}", ran.err);
+    assert!(ran.code == 2 && ran.err.contains("use --unique"), "{}", ran.err);
     let ran = shell.run_with("build --memory 4M --unique --json -o set", &list);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_eq!(ran.json()["keys"], 1);
-}
-
-/// Kills it while the pipe is still open: nothing is left of its temporary files.
-#[cfg(unix)]
-#[test]
-fn a_killed_build_leaves_nothing() {
-    let shell = Shell::new();
-    fs::create_dir(shell.path("tmp")).unwrap();
-    let mut command: Command = shell.command();
-    command.args(["build", "--memory", "32M", "-o", "set"]).env("TMPDIR", shell.path("tmp"));
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    let list = lines(&keys("key", 300_000));
-    child.stdin.as_mut().unwrap().write_all(&list).unwrap();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert_eq!(fs::read_dir(shell.path("tmp")).unwrap().count(), 0);
-    assert!(!shell.path("set").exists());
 }

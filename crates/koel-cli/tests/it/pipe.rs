@@ -12,10 +12,10 @@ fn many_lines() -> Vec<u8> {
     (0..TOO_MANY).flat_map(|number| format!("{number}\n").into_bytes()).collect()
 }
 
-/// Starts `koel build -o set` with `folder` for temporary files, and gives it these lines.
-fn start(shell: &Shell, folder: &str, lines: &[u8]) -> Child {
+/// Starts koel with `folder` for temporary files, and gives it these lines.
+fn start(shell: &Shell, words: &str, folder: &str, lines: &[u8]) -> Child {
     let mut command: Command = shell.command();
-    command.args(["build", "-o", "set"]).env("TMPDIR", shell.path(folder));
+    command.args(words.split(' ')).env("TMPDIR", shell.path(folder));
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // The program may end before it has read everything.
@@ -37,7 +37,8 @@ fn a_pipe_gives_the_bytes_of_a_file_whether_its_lines_repeat_or_not() {
         ("one often", copies(&keys("key", 1), 50_000)),
     ] {
         shell.write("list", lines(&list));
-        for options in ["", "--unique", "--fpr 1e-9", "--prefer fast --seed 7", "--json"] {
+        for options in ["", "--grow", "--unique", "--fpr 1e-9", "--prefer fast --seed 7", "--json"]
+        {
             let by_file = shell.ok(&format!("build list -o by-file {options}"));
             let by_pipe = shell.run_with(&format!("build -o by-pipe {options}"), &lines(&list));
             assert!(by_pipe.out == by_file.out, "{name} {options}: {}", by_pipe.err);
@@ -101,7 +102,7 @@ fn a_long_pipe_gives_the_bytes_of_a_file() {
     let many = many_lines();
     shell.write("list", &many);
     shell.ok("build list -o by-file");
-    let ran = start(&shell, ".", &many).wait_with_output().unwrap();
+    let ran = start(&shell, "build -o set", ".", &many).wait_with_output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     assert!(shell.read("set") == shell.read("by-file"));
 }
@@ -110,7 +111,7 @@ fn a_long_pipe_gives_the_bytes_of_a_file() {
 fn a_long_pipe_without_temporary_space_is_refused_with_the_remedies() {
     let shell = Shell::new();
     shell.write("set", "");
-    let ran = start(&shell, "absent", &many_lines()).wait_with_output().unwrap();
+    let ran = start(&shell, "build -o set", "absent", &many_lines()).wait_with_output().unwrap();
     let err = String::from_utf8(ran.stderr).unwrap();
     assert_eq!((ran.status.code(), err.lines().count()), (Some(2), 1), "{err}");
     assert!(["TMPDIR", "--keys", "--grow"].iter().all(|remedy| err.contains(remedy)), "{err}");
@@ -122,9 +123,11 @@ fn a_long_pipe_without_temporary_space_is_refused_with_the_remedies() {
 fn a_build_that_is_killed_while_it_reads_a_pipe_leaves_nothing() {
     let shell = Shell::new();
     std::fs::create_dir(shell.path("temporary")).unwrap();
-    let mut child = start(&shell, "temporary", &many_lines());
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert_eq!(std::fs::read_dir(shell.path("temporary")).unwrap().count(), 0);
-    assert_eq!(std::fs::read_dir(shell.folder()).unwrap().count(), 1);
+    for words in ["build -o set", "build -o set --memory 32M"] {
+        let mut child = start(&shell, words, "temporary", &many_lines());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(std::fs::read_dir(shell.path("temporary")).unwrap().count(), 0, "{words}");
+        assert_eq!(std::fs::read_dir(shell.folder()).unwrap().count(), 1, "{words}");
+    }
 }

@@ -160,10 +160,6 @@ fn plain() -> Fake {
     Fake::start(|_, _| None)
 }
 
-fn fails(ran: &Ran, sentence: &str) {
-    ran.fails(sentence);
-}
-
 #[test]
 fn a_filter_is_the_same_after_push_and_pull() {
     let (shell, server) = (Shell::new(), plain());
@@ -217,11 +213,11 @@ fn a_key_that_exists_is_replaced_only_by_a_filter_and_only_if_asked() {
     shell.build("new", &keys("new", 10), "");
     server.put("names", "list", Vec::new());
     shell.ok(&format!("push old {}", server.url("seen")));
-    fails(&shell.run(&format!("push new {}", server.url("seen"))), "exists in 127.0.0.1:");
-    fails(&shell.run(&format!("push new {}", server.url("names"))), "--replace");
+    shell.run(&format!("push new {}", server.url("seen"))).fails("exists in 127.0.0.1:");
+    shell.run(&format!("push new {}", server.url("names"))).fails("--replace");
     let ran = shell.run(&format!("push --replace new {}", server.url("names")));
-    fails(&ran, "names in 127.0.0.1:");
-    fails(&ran, "is not a filter, its type is list");
+    ran.fails("names in 127.0.0.1:");
+    ran.fails("is not a filter, its type is list");
     shell.ok(&format!("pull {} -o pulled", server.url("seen")));
     assert!(shell.read("pulled") == shell.read("old"));
     shell.ok(&format!("push --replace new {}", server.url("seen")));
@@ -242,7 +238,7 @@ fn a_filter_that_appears_meanwhile_stays() {
         None
     });
     shell.build("new", &keys("new", 10), "");
-    fails(&shell.run(&format!("push new {}", server.url("seen"))), "seen exists");
+    shell.run(&format!("push new {}", server.url("seen"))).fails("seen exists");
     assert_eq!(server.names(), ["seen"]);
 }
 
@@ -256,7 +252,7 @@ fn a_broken_push_leaves_nothing_and_what_cannot_be_removed_expires() {
     };
     let server = Fake::start(refuse);
     shell.build("new", &keys("new", 10), "");
-    fails(&shell.run(&format!("push new {}", server.url("seen"))), "refuses: OOM command not");
+    shell.run(&format!("push new {}", server.url("seen"))).fails("refuses: OOM command not");
     assert_eq!(server.names(), Vec::<String>::new());
     let asked = server.asked();
     assert_eq!(asked.iter().filter(|&name| name == "EXPIRE").count(), 2, "{asked:?}");
@@ -278,12 +274,12 @@ fn the_node_of_a_cluster_that_has_the_key_is_asked() {
         (command[0] == b"TYPE").then(|| b"-MOVED 5 127.0.0.2:1\r\n".to_vec())
     });
     let line = format!("pull {} -o x", elsewhere.url("seen"));
-    fails(&shell.run(&line), "says that seen is on 127.0.0.2:1; name that host");
-    fails(&shell.run(&format!("{line} --follow")), "no answer from 127.0.0.2:1");
+    shell.run(&line).fails("says that seen is on 127.0.0.2:1; name that host");
+    shell.run(&format!("{line} --follow")).fails("no answer from 127.0.0.2:1");
     let turning = Fake::start(|_, command| {
         (command[0] == b"TYPE").then(|| b"-MOVED 5 127.0.0.1:1\r\n".to_vec())
     });
-    fails(&shell.run(&format!("pull {} -o x", turning.url("seen"))), "127.0.0.1:1");
+    shell.run(&format!("pull {} -o x", turning.url("seen"))).fails("127.0.0.1:1");
 }
 
 #[test]
@@ -301,16 +297,16 @@ fn what_a_server_refuses_gives_its_remedy() {
         let server = Fake::start(move |_, command| {
             (command[0] == b"CF.LOADCHUNK").then(|| format!("{reply}\r\n").into_bytes())
         });
-        fails(&shell.run(&format!("push new {}", server.url("seen"))), remedy);
+        shell.run(&format!("push new {}", server.url("seen"))).fails(remedy);
     }
     // The port of a connection refuses others, and no other program can take it.
     let connection = TcpStream::connect(("127.0.0.1", plain().port)).unwrap();
     let closed = connection.local_addr().unwrap();
-    fails(&shell.run(&format!("push new redis://{closed}/seen")), "no answer from 127.0.0.1:");
-    fails(&shell.run(&format!("pull redis://{closed}/seen -o x")), "check the address");
-    fails(&shell.run("pull redis://:secret@localhost -o x"), "no key");
+    shell.run(&format!("push new redis://{closed}/seen")).fails("no answer from 127.0.0.1:");
+    shell.run(&format!("pull redis://{closed}/seen -o x")).fails("check the address");
+    shell.run("pull redis://:secret@localhost -o x").fails("no key");
     shell.write("list", "no filter\n");
-    fails(&shell.run("push list redis://localhost/seen"), "not a Koel filter");
+    shell.run("push list redis://localhost/seen").fails("not a Koel filter");
 }
 
 #[test]
@@ -333,7 +329,7 @@ fn a_password_comes_from_the_url_or_the_environment() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_eq!(server.asked().iter().filter(|&name| name == "right").count(), 2);
     let ran = shell.run(&format!("push --replace new redis://:wrong@{url}"));
-    fails(&ran, "REDISCLI_AUTH");
+    ran.fails("REDISCLI_AUTH");
     assert!(!ran.err.contains("wrong"), "{}", ran.err);
 }
 
@@ -371,7 +367,7 @@ fn what_a_hostile_server_sends_is_bounded() {
             }
             _ => None,
         });
-        fails(&shell.run(&format!("pull {} -o pulled", server.url("seen"))), sentence);
+        shell.run(&format!("pull {} -o pulled", server.url("seen"))).fails(sentence);
         assert!(!shell.path("pulled").exists());
     }
 }
@@ -409,12 +405,12 @@ fn what_is_not_one_filter_is_not_pulled() {
         (vec![], "use a newer koel"),
     ] {
         server.put("seen", "filter", chunks);
-        fails(&shell.run(&format!("pull {} -o pulled", server.url("seen"))), sentence);
+        shell.run(&format!("pull {} -o pulled", server.url("seen"))).fails(sentence);
         assert!(!shell.path("pulled").exists());
     }
     server.put("names", "list", Vec::new());
-    fails(&shell.run(&format!("pull {} -o x", server.url("names"))), "its type is list");
-    fails(&shell.run(&format!("pull {} -o x", server.url("none"))), "has no key none");
+    shell.run(&format!("pull {} -o x", server.url("names"))).fails("its type is list");
+    shell.run(&format!("pull {} -o x", server.url("none"))).fails("has no key none");
     shell.write("text", "keep me\n");
-    fails(&shell.run(&format!("pull {} -o text", server.url("seen"))), "is not a filter");
+    shell.run(&format!("pull {} -o text", server.url("seen"))).fails("is not a filter");
 }

@@ -10,19 +10,11 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::support::{Ran, Shell, bash, keys, lines};
-
-/// A folder with a list of keys and a filter built from it.
-fn with_list_and_filter() -> Shell {
-    let shell = Shell::new();
-    shell.write("list", lines(&keys("key", 3_000)));
-    shell.ok("build list -o set");
-    shell
-}
+use crate::support::{Ran, Shell, bash, keys};
 
 #[test]
 fn every_name_of_standard_output_is_recognised() {
-    let shell = with_list_and_filter();
+    let shell = Shell::with_list_and_set();
     let set = shell.read("set");
     for name in ["-", "/dev/stdout", "/dev/fd/1"] {
         let piped = bash(&shell, &format!("$K build list -o {name} | cat > piped"));
@@ -38,7 +30,7 @@ fn every_name_of_standard_output_is_recognised() {
 
 #[test]
 fn a_filter_never_replaces_its_input() {
-    let shell = with_list_and_filter();
+    let shell = Shell::with_list_and_set();
     let list = shell.read("list");
     fs::hard_link(shell.path("list"), shell.path("twin")).unwrap();
     symlink("list", shell.path("link")).unwrap();
@@ -58,7 +50,7 @@ fn a_filter_never_replaces_its_input() {
 
 #[test]
 fn an_input_that_is_also_the_output_is_refused() {
-    let shell = with_list_and_filter();
+    let shell = Shell::with_list_and_set();
     let list = shell.read("list");
     for line in [
         "$K check set list >> list",
@@ -77,7 +69,7 @@ fn an_input_that_is_also_the_output_is_refused() {
 
 #[test]
 fn a_dangling_symbolic_link_stays_a_link() {
-    let shell = with_list_and_filter();
+    let shell = Shell::with_list_and_set();
     fs::create_dir(shell.path("deep")).unwrap();
     symlink("deep/next", shell.path("link")).unwrap();
     symlink("last", shell.path("deep/next")).unwrap();
@@ -92,7 +84,7 @@ fn a_dangling_symbolic_link_stays_a_link() {
 /// Only root may change the owner of a file; for other users the test checks nothing.
 #[test]
 fn a_changed_file_keeps_its_owner() {
-    let shell = with_list_and_filter();
+    let shell = Shell::with_list_and_set();
     let path = shell.path("set");
     if std::os::unix::fs::chown(&path, Some(1234), Some(4321)).is_err() {
         return;
@@ -104,7 +96,7 @@ fn a_changed_file_keeps_its_owner() {
 
 #[test]
 fn replacing_a_file_waits_for_edits_of_it() {
-    let shell = with_list_and_filter();
+    let shell = Shell::with_list_and_set();
     shell.ok("build list -o other");
     for words in ["merge set other -o set", "build list -o set"] {
         let edit = File::open(shell.path("set")).unwrap();
@@ -123,7 +115,7 @@ fn replacing_a_file_waits_for_edits_of_it() {
 
 #[test]
 fn the_error_for_an_unprintable_report_names_the_completed_work() {
-    let shell = with_list_and_filter();
+    let shell = Shell::with_list_and_set();
     let before = shell.ok("info --json set").json()["keys"].as_u64().unwrap();
     for (line, done) in [
         ("echo new | $K add set > /dev/full", "set was changed"),
@@ -152,7 +144,7 @@ fn run_with_closed_pipe(shell: &Shell, words: &str) -> Ran {
 
 #[test]
 fn damage_and_an_incomplete_filter_are_errors_even_if_the_pipe_is_closed() {
-    let shell = with_list_and_filter();
+    let shell = Shell::with_list_and_set();
     let mut damaged = shell.read("set");
     damaged[2000] ^= 1;
     shell.write("damaged", &damaged);
@@ -170,7 +162,7 @@ fn damage_and_an_incomplete_filter_are_errors_even_if_the_pipe_is_closed() {
 
 #[test]
 fn each_line_is_answered_before_the_next_one_arrives() {
-    let shell = with_list_and_filter();
+    let shell = Shell::with_list_and_set();
     let key = &keys("key", 1)[0];
     for (verb, answer) in [
         ("check set -", key.clone()),

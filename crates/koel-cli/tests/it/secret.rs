@@ -81,8 +81,7 @@ fn filters_merge_and_compare_only_with_the_same_secret() {
             format!("diff {one} {two}"),
             format!("similar {one} {two}"),
         ] {
-            let ran = shell.run(&words);
-            ran.fails("--secret");
+            shell.run(&words).fails("--secret");
         }
     }
 }
@@ -98,8 +97,7 @@ fn a_wrong_secret_is_an_error_of_one_line() {
         ("build list -o new --secret=raw --seed 7", "cannot be used with"),
         ("build list -o new --secret=", "--secret"),
     ] {
-        let ran = shell.run(words);
-        ran.fails(says);
+        shell.run(words).fails(says);
     }
     assert!(!shell.path("new").exists());
 }

@@ -64,8 +64,7 @@ fn a_stream_is_imported_under_a_name() {
     for words in ["store import - --db db", "store import a b --name c --db db"] {
         shell.write("a", "a");
         shell.write("b", "b");
-        let ran = shell.run(words);
-        ran.fails("");
+        shell.run(words).fails("");
     }
 }
 
@@ -117,8 +116,7 @@ fn a_flipped_bit_is_reported_and_no_damaged_file_is_exported() {
     shell.ok("store import file --db db");
     shell.write("out", "as it was");
     flip(&shell, shell.read(LOG).len() / 2);
-    let ran = shell.run("store export file --db db -o out");
-    ran.fails("");
+    shell.run("store export file --db db -o out").fails("");
     assert_eq!(shell.read("out"), b"as it was");
     let ran = shell.run("store verify --db db");
     assert!(ran.code == 2 && ran.text().contains("DAMAGED"), "{}", ran.text());
@@ -195,8 +193,7 @@ fn salvage_copies_everything_readable_from_a_damaged_store() {
     shell.ok("store export two --db new -o out");
     assert!(shell.read("out") == shell.read("two"));
     for words in ["--db db --to new", "--db db --to db", "--db nowhere --to fresh"] {
-        let ran = shell.run(&format!("store salvage {words}"));
-        ran.fails("");
+        shell.run(&format!("store salvage {words}")).fails("");
     }
     assert!(!shell.path("fresh").exists());
 }
@@ -214,8 +211,7 @@ fn several_processes_can_read_a_store_at_the_same_time() {
         shell.ok(words);
     }
     for words in ["put key other", "import file", "del key", "rm file", "gc"] {
-        let ran = shell.run(&format!("store {words} --wait 0 --db db"));
-        ran.fails("");
+        shell.run(&format!("store {words} --wait 0 --db db")).fails("");
     }
     drop(reader);
     shell.ok("store del key --db db");
@@ -294,8 +290,7 @@ fn an_export_into_the_folder_of_the_store_is_refused() {
         }
     }
     for out in outputs {
-        let ran = shell.run(&format!("store export file --db db -o {out}"));
-        ran.fails("");
+        shell.run(&format!("store export file --db db -o {out}")).fails("");
     }
     assert_eq!(shell.read("db/MANIFEST"), before);
     shell.ok("store verify --db db");
@@ -307,8 +302,7 @@ fn importing_a_file_of_the_store_is_refused() {
     let shell = Shell::new();
     shell.write("file", "bytes");
     shell.ok("store import file --db db");
-    let ran = shell.run("store import file db/0000000000000001.log --db db");
-    ran.fails("");
+    shell.run("store import file db/0000000000000001.log --db db").fails("");
     assert_eq!(shell.ok("store ls --db db").text().lines().count(), 1);
 }
 

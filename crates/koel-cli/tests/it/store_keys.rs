@@ -92,8 +92,7 @@ fn a_prefix_selects_keys_and_those_of_files_are_not_listed() {
     assert_eq!(shell.ok("store keys --prefix nothing --db db").text(), "");
     for words in [r"keys --prefix \xff", r"get \xff", r"get \q", r"put a\ value", r"del user/1 \q"]
     {
-        let ran = shell.run(&format!("store {words} --db db"));
-        ran.fails("");
+        shell.run(&format!("store {words} --db db")).fails("");
     }
     assert_eq!(shell.ok("store keys --db db").text().lines().count(), 3, "nothing was done");
 }
@@ -134,8 +133,7 @@ fn a_list_without_line_ends_takes_bounded_memory() {
     let mut get = shell.command();
     get.args(["store", "get", "-", "--db", "db"])
         .stdin(fs::File::open(shell.path("list")).unwrap());
-    let ran = Ran::of(get.output().unwrap());
-    assert!(ran.code == 2 && ran.err.contains("64 MiB"), "{}", ran.err);
+    Ran::of(get.output().unwrap()).fails("64 MiB");
 }
 
 /// Only a shell or a file system can make such a limit; the failing folders of `koel-store` make

@@ -80,8 +80,7 @@ fn wrong_input_of_a_load_is_named() {
         ("--csv --columns 1,0", b"", "counted from 1"),
         ("--csv", b"a,\"b\n", "is not closed"),
     ] {
-        let ran = shell.run_with(&format!("store load {words} --db db"), input);
-        ran.fails(what);
+        shell.run_with(&format!("store load {words} --db db"), input).fails(what);
     }
     assert_eq!(shell.ok("store keys --db db").text(), "");
     assert_eq!(shell.run_with("store load --db db", b"").code, 0, "no record is no error");

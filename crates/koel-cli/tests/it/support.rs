@@ -25,6 +25,14 @@ impl Shell {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
+    /// With a list of keys, and a filter of it.
+    pub(crate) fn with_list_and_set() -> Self {
+        let shell = Self::new();
+        shell.write("list", lines(&keys("key", 3_000)));
+        shell.ok("build list -o set");
+        shell
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

@@ -236,8 +236,7 @@ fn names_are_relative_paths() {
     assert!(import.output().unwrap().status.success());
     let names = listed(&shell, "");
     assert!(names.contains(&"tree/sub".to_owned()) && names.contains(&"inside".to_owned()));
-    let ran = shell.run("store import tree --db db");
-    ran.fails("");
+    shell.run("store import tree --db db").fails("");
 }
 
 #[test]

@@ -1,12 +1,10 @@
 //! Wrong use gives an exit code, and an error of one line that says what to do.
 
-use crate::support::{Shell, keys, lines};
+use crate::support::Shell;
 
 /// A folder with one of each wrong kind of file.
 fn broken_things() -> Shell {
-    let shell = Shell::new();
-    shell.write("list", lines(&keys("key", 3_000)));
-    shell.ok("build list -o set");
+    let shell = Shell::with_list_and_set();
     let set = shell.read("set");
     shell.write("cut", &set[..set.len() - 7]);
     shell.write("tiny", &set[..10]);
@@ -32,6 +30,8 @@ fn every_wrong_use_gives_its_exit_code_and_one_line_with_the_remedy() {
         ("add newer list", 2, "use a newer koel"),
         ("check set absent", 2, "check the name"),
         ("check absent list", 2, "check the name"),
+        ("similar set absent", 2, "check the name"),
+        ("diff set absent", 2, "check the name"),
         ("check set folder", 2, "name the files in it"),
         ("check folder list", 2, "name the files in it"),
         ("add folder list", 2, "name the files in it"),
@@ -74,8 +74,7 @@ fn every_wrong_use_gives_its_exit_code_and_one_line_with_the_remedy() {
         ("dedup --keys 100 list", 3, "--keys"),
     ] {
         let ran = shell.run(words);
-        assert_eq!(ran.code, code, "koel {words}: {}", ran.err);
-        assert_eq!(ran.err.lines().count(), 1, "koel {words}: {}", ran.err);
+        assert_eq!((ran.code, ran.err.lines().count()), (code, 1), "koel {words}: {}", ran.err);
         assert!(ran.err.starts_with("koel: "), "koel {words}: {}", ran.err);
         assert!(ran.err.contains(remedy), "koel {words}: {}", ran.err);
     }
@@ -96,8 +95,7 @@ fn a_word_that_is_not_understood_is_answered_with_the_one_that_may_be_meant() {
         ("dedup --window 1h --time-field ts", "counted from 1, or --time-key NAME"),
         ("build list -o new --seed x", "give a whole number below 2^64; see"),
     ] {
-        let ran = shell.run(words);
-        ran.fails(expected);
+        shell.run(words).fails(expected);
     }
 }
 
