@@ -62,27 +62,6 @@ fn a_filter_of_redisbloom_tries_each_item_as_it_did_there() {
     assert_eq!(database.run("EXISTS f another"), Ok(Reply::Bool(true)));
 }
 
-/// A filter with a window was built before its size was compared with the limit. Now the limit is
-/// exact, and no table of terabytes is asked for.
-#[test]
-fn a_window_takes_no_memory_before_it_is_within_the_limit() {
-    for further in ["", "EXPANSION 0", "WHENFULL EVICT"] {
-        let mut database = Database::new();
-        let line = format!("RESERVE f 20000 WINDOW 60 {further}");
-        database.run(&line).unwrap();
-        let bytes = database.number("INFO f SIZE");
-        for (limit, is_enough) in [(bytes, true), (bytes - 1, false)] {
-            let mut limited = Database::new();
-            limited.0.limit = limit.try_into().unwrap();
-            assert_eq!(limited.run(&line).is_ok(), is_enough, "{line}, {limit} bytes");
-        }
-    }
-    let mut database = Database::new();
-    database.0.limit = 1 << 20;
-    let refused = database.run("RESERVE f 1000000000000 WINDOW 60 EXPANSION 0").unwrap_err();
-    assert!(matches!(refused, Error::Limit { limit: 0x10_0000, .. }), "{refused}");
-}
-
 /// Three equal filters.
 fn alike() -> Database {
     let mut database = Database::new();
@@ -156,26 +135,35 @@ fn a_union_stops_at_the_limit() {
 }
 
 /// `CF.RESERVE x 10000000000` under a `maxmemory` of 1 GB took 17 GB, and then all other keys went.
+/// A filter with a window was built before its size was compared with the limit of a key.
 #[test]
 fn a_reservation_is_refused_beyond_the_room_of_the_server() {
     for line in [
         "RESERVE a 10000000",
         "RESERVE a 10000000 EXPANSION 0",
         "RESERVE a 10000000 WINDOW 60",
+        "RESERVE a 10000000 WINDOW 60 EXPANSION 0",
+        "RESERVE a 10000000 WINDOW 60 WHENFULL EVICT",
         "INSERT a CAPACITY 10000000 ITEMS x",
     ] {
         let mut database = Database::new();
         database.run(line).unwrap();
-        let bytes = database.number("INFO a SIZE");
-        for (room, fits) in [(bytes, true), (bytes - 1, false)] {
-            let mut database = Database::new();
-            database.0.room = Some(room.try_into().unwrap());
-            let outcome = database.run(line);
-            assert_eq!(outcome.is_ok(), fits, "{line}");
-            assert!(fits || matches!(outcome, Err(Error::Room { .. })), "{line}: {outcome:?}");
-            assert!(fits || database.0.values.is_empty(), "{line}");
+        let bytes: u64 = database.number("INFO a SIZE").try_into().unwrap();
+        for (most, fits) in [(bytes, true), (bytes - 1, false)] {
+            let [mut roomy, mut limited] = [Database::new(), Database::new()];
+            (roomy.0.room, limited.0.limit) = (Some(most), most);
+            let [in_room, in_limit] = [&mut roomy, &mut limited].map(|database| database.run(line));
+            assert_eq!([in_room.is_ok(), in_limit.is_ok()], [fits; 2], "{line}");
+            assert!(fits || matches!(in_room, Err(Error::Room { .. })), "{line}: {in_room:?}");
+            assert!(fits || matches!(in_limit, Err(Error::Limit { .. })), "{line}: {in_limit:?}");
+            assert!(fits || roomy.0.values.is_empty() && limited.0.values.is_empty(), "{line}");
         }
     }
+    // No table of terabytes is asked for.
+    let mut database = Database::new();
+    database.0.limit = 1 << 20;
+    let refused = database.run("RESERVE f 1000000000000 WINDOW 60 EXPANSION 0").unwrap_err();
+    assert!(matches!(refused, Error::Limit { limit: 0x10_0000, .. }), "{refused}");
     // Of a header, too. Few bytes are not asked for.
     let mut database = Database::new();
     database.run("RESERVE a 10000000").unwrap();

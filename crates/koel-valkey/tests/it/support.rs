@@ -29,6 +29,23 @@ pub(crate) fn items(name: &str, numbers: std::ops::Range<usize>) -> String {
     words.join(" ")
 }
 
+/// Inserts 3,000 items into `f`, which takes its capacity and few more. Returns a refused one.
+pub(crate) fn fill(database: &mut Database, capacity: usize, refusal: &str) -> usize {
+    let line = items("i", 0..3000);
+    let added = database.numbers(&format!("INSERT f ITEMS {line}"));
+    assert!(added[..capacity].iter().all(|&added| added == 1));
+    assert!(added.iter().filter(|&&added| added == 0).count() > 3000 - 2 * capacity);
+    // An item that was refused is not in, unless another one looks like it.
+    let found = database.numbers(&format!("MEXISTS f {line}"));
+    assert!(added.iter().zip(&found).all(|(added, found)| added <= found));
+    let wrong = added.iter().zip(&found).filter(|(added, found)| added != found).count();
+    assert!(wrong < 30, "{wrong}");
+    let refused = added.iter().position(|&added| added == 0).unwrap();
+    let text = database.run(&format!("ADDNX f i{refused}")).unwrap_err().to_string();
+    assert!(text.contains(refusal), "{text}");
+    refused
+}
+
 /// The header of a filter in RedisBloom's layout: items, buckets of the first table, deletions and
 /// tables; then slots of a bucket, most iterations and expansion.
 pub(crate) fn compat_header(numbers: [u64; 4], options: [u16; 3]) -> Vec<u8> {

@@ -13,6 +13,7 @@ use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
 use redis::{Client, Connection, Value, cmd};
+use testkit::threads::SetOnDrop;
 
 use crate::cluster::{id, info_has, is_primary, join, start_nodes};
 use crate::server::{Server, await_equal, await_replica, number, numbers, ok, run, until};
@@ -223,15 +224,6 @@ fn move_slot(nodes: &[Server], pairs: &[(usize, usize)], key: &str) {
     await_replica(&mut target);
 }
 
-/// Also if something panics: otherwise the clients would go on for ever.
-struct StopOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 fn disturb(nodes: &mut Vec<Server>) {
     let begun = Instant::now();
     for round in 0..3 {
@@ -280,7 +272,8 @@ fn a_cluster_keeps_what_its_servers_keep_while_nodes_fail_and_slots_move() {
         for worker in &mut workers {
             scope.spawn(|| worker.work(&stop));
         }
-        let _stop = StopOnDrop(&stop);
+        // Also if something panics: otherwise the clients would go on for ever.
+        let _stop = SetOnDrop(&stop);
         disturb(&mut nodes);
     });
     let pairs = await_pairs(&nodes);

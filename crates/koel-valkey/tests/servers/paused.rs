@@ -12,7 +12,7 @@ use redis::{Connection, Value};
 use crate::server::{
     Server, await_equal, call, dump, items, load, number, ok, programs, run, until,
 };
-use crate::values::info;
+use crate::values::has;
 
 /// Items of filters that take some tenths of a second: 34 MB.
 const LARGE: u32 = 20_000_000;
@@ -28,14 +28,13 @@ impl Pair {
     fn start(program: &std::path::Path) -> Self {
         println!("{}", program.display());
         let primary = Server::start(program, &[crate::server::module("")]);
-        let replica = primary.another();
         let mut connection = primary.connect("resp2");
         for key in ["x", "y"] {
             ok(&mut connection, &format!("CF.RESERVE {key} {LARGE}"));
             ok(&mut connection, &format!("CF.INSERT {key} ITEMS {}", items(key, 0..1000)));
         }
         let chunks = dump(&mut connection, "x");
-        ok(&mut replica.connect("resp2"), &format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+        let (replica, _) = primary.replica();
         let pair = Self { primary, replica, chunks };
         pair.is_equal();
         pair
@@ -75,11 +74,6 @@ impl Pair {
             assert!(has(&mut connection, "everything", "koel_panics:0\r").is_some());
         }
     }
-}
-
-fn has(connection: &mut Connection, section: &str, line: &str) -> Option<()> {
-    let text = String::from_utf8(info(connection, section)).unwrap();
-    text.contains(line).then_some(())
 }
 
 /// Done, or refused with nothing changed.

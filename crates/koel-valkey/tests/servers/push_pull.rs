@@ -9,6 +9,7 @@ use redis::{Connection, Value};
 use tempfile::TempDir;
 
 use crate::server::{Server, call, items, load, module, number, ok, on_each, programs, reference};
+use crate::values::reference_chunks;
 
 /// A folder in which `koel` runs.
 struct Shell(TempDir);
@@ -125,11 +126,7 @@ fn what_cannot_be_pushed_or_pulled_changes_nothing() {
         let replace = |key: &str| format!("push --replace new {}", url(server, key));
         shell.fails(&replace("names"), "is not a filter, its type is list");
         shell.fails(&format!("pull {} -o x", url(server, "names")), "its type is list");
-        // Two tables in RedisBloom's layout.
-        let numbers: [u64; 4] = [3, 4, 1, 2];
-        let mut header: Vec<u8> = numbers.iter().flat_map(|it| it.to_le_bytes()).collect();
-        header.extend([2, 0, 20, 0, 2, 0]);
-        let chunks = vec![(1, header), (9, vec![7, 0, 0, 0, 8, 0, 0, 0]), (25, vec![9; 16])];
+        let chunks = reference_chunks();
         load(connection, "compat", &chunks);
         shell.fails(&format!("pull {} -o x", url(server, "compat")), "RedisBloom's layout");
         load(connection, "half", &chunks[..2]);

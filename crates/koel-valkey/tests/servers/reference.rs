@@ -6,7 +6,8 @@ use redis::{Connection, Value};
 use testkit::storage::Random;
 
 use crate::server::{
-    Server, await_replica, dump, items, load, module, number, numbers, ok, programs, reference, run,
+    Server, await_replica, bytes, call, dump, items, load, module, number, numbers, ok, programs,
+    reference, run,
 };
 use crate::values::await_rewrite;
 
@@ -139,8 +140,14 @@ fn dumped_filters_answer_as_they_did_and_go_back() {
         ] {
             fill(theirs, reserve, count);
             let chunks = dump(theirs, "f");
+            // DUMP of the reference is a value that RESTORE takes: the type has the same name.
+            let payload = bytes(ok(theirs, "DUMP f"));
+            assert_eq!(
+                call(ours, &[b"RESTORE", b"r", b"0", &payload, b"REPLACE"]),
+                Ok(Value::Okay)
+            );
             load(ours, "f", &chunks);
-            assert!(dump(ours, "f") == chunks, "{reserve}");
+            assert!(dump(ours, "f") == chunks && dump(ours, "r") == chunks, "{reserve}");
             assert_eq!(ok(ours, "CF.DEBUG f"), ok(theirs, "CF.DEBUG f"));
             assert_eq!(ok(ours, "CF.INFO f"), ok(theirs, "CF.INFO f"));
             assert_equal_answers(theirs, ours, reserve);
@@ -159,25 +166,6 @@ fn dumped_filters_answer_as_they_did_and_go_back() {
                 assert_eq!(ok(ours, &line), ok(theirs, &line), "{reserve} {line}");
             }
             assert!(number(&ok(theirs, "CF.EXISTS f in2")) == number(&ok(ours, "CF.EXISTS f in2")));
-            for connection in [&mut *theirs, &mut *ours] {
-                ok(connection, "DEL f");
-            }
-        }
-    });
-}
-
-/// DUMP of the reference is a value that RESTORE takes, since the type has the same name.
-#[test]
-#[ignore = "needs servers: scripts/valkey"]
-fn payloads_of_the_reference_are_restored() {
-    on_each_pair(|theirs, ours| {
-        for reserve in ["5000", "500 EXPANSION 2", "64 BUCKETSIZE 7 EXPANSION 2"] {
-            fill(theirs, reserve, 2000);
-            let payload = crate::server::bytes(ok(theirs, "DUMP f"));
-            let restored = crate::server::call(ours, &[b"RESTORE", b"f", b"0", &payload]);
-            assert_eq!(restored, Ok(Value::Okay));
-            assert_equal_answers(theirs, ours, reserve);
-            assert_eq!(ok(ours, "CF.DEBUG f"), ok(theirs, "CF.DEBUG f"));
             for connection in [&mut *theirs, &mut *ours] {
                 ok(connection, "DEL f");
             }

@@ -9,14 +9,15 @@ use crate::server::{
 };
 
 /// A filter in RedisBloom's layout, of two tables with some fingerprints.
-fn reference_chunks() -> Vec<(i64, Vec<u8>)> {
+pub(crate) fn reference_chunks() -> Vec<(i64, Vec<u8>)> {
     let numbers: [u64; 4] = [3, 4, 1, 2];
     let mut header: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
     header.extend([2, 0, 20, 0, 2, 0]);
     vec![(1, header), (9, vec![7, 0, 0, 0, 8, 0, 0, 0]), (25, vec![9; 16])]
 }
 
-/// Makes filters: empty, fixed, with copies, grown, in RedisBloom's layout, and half loaded.
+/// Makes filters: empty, fixed, with copies, grown, in RedisBloom's layout, with a window, and half
+/// loaded.
 fn fill(connection: &mut Connection) -> Vec<&'static str> {
     ok(connection, "CF.RESERVE empty 100 ERROR 0.01");
     ok(connection, "CF.RESERVE fixed 5000 EXPANSION 0 PREFER FAST");
@@ -29,10 +30,17 @@ fn fill(connection: &mut Connection) -> Vec<&'static str> {
     }
     ok(connection, &format!("CF.INSERT fixed ITEMS {}", items("item", 0..4000)));
     load(connection, "compat", &reference_chunks());
+    // It has grown, too.
+    ok(connection, "CF.RESERVE window 1000 WINDOW 100000");
+    let reserved = number(&ok(connection, "CF.INFO window SIZE"));
+    for start in (0..20_000).step_by(1000) {
+        ok(connection, &format!("CF.INSERT window ITEMS {}", items("x", start..start + 1000)));
+    }
+    assert!(number(&ok(connection, "CF.INFO window SIZE")) > 2 * reserved);
     let chunks = dump(connection, "grown");
     let half = [chunks[0].clone(), (1001, chunks[1].1[..1000].to_vec())];
     load(connection, "half", &half);
-    vec!["empty", "fixed", "copies", "grown", "compat", "half"]
+    vec!["empty", "fixed", "copies", "grown", "compat", "window", "half"]
 }
 
 pub(crate) fn digest(connection: &mut Connection, key: &str) -> Vec<u8> {
@@ -63,12 +71,13 @@ fn filters_survive_files_copies_and_payloads() {
             let payload = bytes(ok(connection, &format!("DUMP {key}")));
             let restored = call(connection, &[b"RESTORE", b"restored", b"0", &payload]);
             assert_eq!(restored, Ok(Value::Okay));
-            for copy in ["copy", "restored"] {
+            load(connection, "loaded", dump_before);
+            for copy in ["copy", "restored", "loaded"] {
                 assert!(digest(connection, copy) == digest(connection, key), "{key}");
                 assert!(dump(connection, copy) == *dump_before, "{key}");
                 assert_eq!(ok(connection, &format!("TYPE {copy}")), text("MBbloomCF"));
             }
-            ok(connection, "DEL copy restored");
+            ok(connection, "DEL copy restored loaded");
         }
         let usage = number(&ok(connection, "MEMORY USAGE grown"));
         let size = number(&ok(connection, "CF.INFO grown SIZE"));
@@ -103,6 +112,12 @@ pub(crate) fn info(connection: &mut Connection, section: &str) -> Vec<u8> {
         Value::VerbatimString { text, .. } => text.into_bytes(),
         other => bytes(other),
     }
+}
+
+/// Whether INFO has a line.
+pub(crate) fn has(connection: &mut Connection, section: &str, line: &str) -> Option<()> {
+    let text = String::from_utf8(info(connection, section)).unwrap();
+    text.contains(line).then_some(())
 }
 
 /// A number of the server in INFO.
