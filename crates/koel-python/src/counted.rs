@@ -1,4 +1,4 @@
-//! What filters and counting filters have besides `face.rs`: counts, removal and unions.
+//! What filters have besides `face.rs`: removal, and those that count, counts and unions.
 
 use koel::Merge;
 use pyo3::exceptions::{PyKeyError, PyValueError};
@@ -18,7 +18,65 @@ pub(crate) fn key_error(key: &Bound<'_, PyAny>) -> PyErr {
     PyKeyError::new_err(key.clone().unbind())
 }
 
-/// Implements it for a class.
+/// Implements removal for a class with keys alone. `$new` is an example of a call that makes one,
+/// `$copy` the words for one of several copies, if there can be several.
+macro_rules! removal_face {
+    ($Face:ident, $new:literal, $copy:literal) => {
+        #[pymethods]
+        impl $Face {
+            #[doc = concat!(
+                "Removes ", $copy, "a key. Returns False if it is not in.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n",
+                "    >>> f.discard('ada')\n",
+                "    False\n",
+            )]
+            fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+                let hash = self.hashing.hash(key)?;
+                self.contents.write(key.py(), |contents| Ok(contents.owned()?.remove(&hash)))
+            }
+
+            #[doc = concat!(
+                "Removes ", $copy, "a key. Raises KeyError if it is not in.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n",
+                "    >>> f.remove('ada')\n",
+                "    Traceback (most recent call last):\n",
+                "    KeyError: 'ada'\n",
+            )]
+            fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
+                if self.discard(key)? { Ok(()) } else { Err($crate::counted::key_error(key)) }
+            }
+
+            #[doc = concat!(
+                "Removes ", $copy, "each of many keys. Returns which were in, as an array of\n",
+                "bool in the shape of the keys.\n\n",
+                "Takes the keys, and `width`, as `contains_many` does.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n",
+                "    >>> f.update(['ada'])\n",
+                "    1\n",
+                "    >>> f.remove_many(['ada', 'mary'])\n",
+                "    array([ True, False])\n",
+            )]
+            #[pyo3(signature = (keys, *, width=64))]
+            fn remove_many<'py>(
+                &self,
+                keys: &Bound<'py, PyAny>,
+                width: u32,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let work = self.contents.change(|filter, chunk, removed: &mut [bool]| {
+                    with_keys!(chunk, keys => filter.remove_many(keys, removed));
+                    Ok(())
+                });
+                $crate::many::answers(keys, self.with_width(width)?, work)
+            }
+        }
+    };
+}
+pub(crate) use removal_face;
+
+/// Implements the rest of it for a class that counts.
 macro_rules! counted_face {
     ($Face:ident, $name:literal) => {
         #[pymethods]
@@ -75,54 +133,6 @@ macro_rules! counted_face {
                 self.contents.read(py, |contents| {
                     with_filter!(contents, filter => filter.distinct_estimate())
                 })
-            }
-
-            #[doc = concat!(
-                "Removes one copy of a key. Returns False if it is not in.\n\n",
-                "    >>> import koel\n",
-                "    >>> f = koel.", $name, "(1000)\n",
-                "    >>> f.discard('ada')\n",
-                "    False\n",
-            )]
-            fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-                let hash = self.hashing.hash(key)?;
-                self.contents.write(key.py(), |contents| Ok(contents.owned()?.remove(&hash)))
-            }
-
-            #[doc = concat!(
-                "Removes one copy of a key. Raises KeyError if it is not in.\n\n",
-                "    >>> import koel\n",
-                "    >>> f = koel.", $name, "(1000)\n",
-                "    >>> f.remove('ada')\n",
-                "    Traceback (most recent call last):\n",
-                "    KeyError: 'ada'\n",
-            )]
-            fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
-                if self.discard(key)? { Ok(()) } else { Err($crate::counted::key_error(key)) }
-            }
-
-            #[doc = concat!(
-                "Removes one copy of each of many keys. Returns which were in, as an array of\n",
-                "bool in the shape of the keys.\n\n",
-                "Takes the keys, and `width`, as `contains_many` does.\n\n",
-                "    >>> import koel\n",
-                "    >>> f = koel.", $name, "(1000)\n",
-                "    >>> f.update(['ada'])\n",
-                "    1\n",
-                "    >>> f.remove_many(['ada', 'mary'])\n",
-                "    array([ True, False])\n",
-            )]
-            #[pyo3(signature = (keys, *, width=64))]
-            fn remove_many<'py>(
-                &self,
-                keys: &Bound<'py, PyAny>,
-                width: u32,
-            ) -> PyResult<Bound<'py, PyAny>> {
-                let work = self.contents.change(|filter, chunk, removed: &mut [bool]| {
-                    with_keys!(chunk, keys => filter.remove_many(keys, removed));
-                    Ok(())
-                });
-                $crate::many::answers(keys, self.with_width(width)?, work)
             }
 
             #[doc = concat!(

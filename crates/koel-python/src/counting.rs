@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyTuple, PyType};
 
 use crate::batch::with_keys;
 use crate::body::{MappedCounting, with_filter};
-use crate::counted::counted_face;
+use crate::counted::{counted_face, removal_face};
 use crate::error::OrRaise;
 use crate::face::face;
 use crate::key::{Hashing, Width};
@@ -64,6 +64,7 @@ face!(
     "koel.CountingFilter(1000)",
     "f.update(['ada'])\n    1"
 );
+removal_face!(CountingFilter, "koel.CountingFilter(1000)", "one copy of ");
 counted_face!(CountingFilter, "CountingFilter");
 
 #[pymethods]

@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyTuple, PyType};
 use crate::batch::with_keys;
 use crate::body::{Body, MappedFilter, with_filter};
 use crate::compare::{Comparison, Estimate};
-use crate::counted::counted_face;
+use crate::counted::{counted_face, removal_face};
 use crate::error::{OrRaise, read_only, reserve};
 use crate::face::face;
 use crate::file::bytes_of;
@@ -78,6 +78,7 @@ face!(
     "f.update(['ada'])\n    1"
 );
 
+removal_face!(CuckooFilter, "koel.CuckooFilter(1000)", "one copy of ");
 counted_face!(CuckooFilter, "CuckooFilter");
 
 #[pymethods]

@@ -79,29 +79,6 @@ impl ExpiringFilter {
         })?;
         Ok(PyArray1::from_vec(keys.py(), ages))
     }
-
-    /// Removes many keys. Returns which were in, as an array of bool in the shape of the keys.
-    ///
-    /// Takes the keys, and `width`, as `contains_many` does.
-    ///
-    ///     >>> import koel
-    ///     >>> seen = koel.ExpiringFilter(1000, window=600)
-    ///     >>> seen.update(["ada"])
-    ///     1
-    ///     >>> seen.remove_many(["ada", "mary"])
-    ///     array([ True, False])
-    #[pyo3(signature = (keys, *, width=64))]
-    fn remove_many<'py>(
-        &self,
-        keys: &Bound<'py, PyAny>,
-        width: u32,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let work = self.contents.change(|filter, chunk, removed: &mut [bool]| {
-            with_keys!(chunk, keys => filter.remove_many(keys, removed));
-            Ok(())
-        });
-        many::answers(keys, self.with_width(width)?, work)
-    }
 }
 
 impl ExpiringFilter {

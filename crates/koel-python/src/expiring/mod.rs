@@ -18,7 +18,7 @@ use pyo3::types::{PyBytes, PyTuple, PyType};
 
 use crate::batch::with_keys;
 use crate::body::{MappedExpiring, with_filter};
-use crate::counted::key_error;
+use crate::counted::removal_face;
 use crate::error::OrRaise;
 use crate::face::face;
 use crate::key::{Hashing, Width};
@@ -82,6 +82,8 @@ face!(
     "koel.ExpiringFilter(1000, window=600)",
     "f.update(['ada'])\n    1"
 );
+
+removal_face!(ExpiringFilter, "koel.ExpiringFilter(1000, window=600)", "");
 
 /// A time or a length of time: a whole number, or a float that is rounded.
 struct Ticks {
@@ -233,28 +235,6 @@ impl ExpiringFilter {
         Ok(self
             .contents
             .read(key.py(), |contents| with_filter!(contents, filter => filter.age(&hash))))
-    }
-
-    /// Removes a key. Returns False if it is not in.
-    ///
-    ///     >>> import koel
-    ///     >>> seen = koel.ExpiringFilter(1000, window=600)
-    ///     >>> seen.discard("ada")
-    ///     False
-    fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let hash = self.hashing.hash(key)?;
-        self.contents.write(key.py(), |contents| Ok(contents.owned()?.remove(&hash)))
-    }
-
-    /// Removes a key. Raises KeyError if it is not in.
-    ///
-    ///     >>> import koel
-    ///     >>> seen = koel.ExpiringFilter(1000, window=600)
-    ///     >>> seen.remove("ada")
-    ///     Traceback (most recent call last):
-    ///     KeyError: 'ada'
-    fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
-        if self.discard(key)? { Ok(()) } else { Err(key_error(key)) }
     }
 
     /// Sets the time, unless it is before the present step. Returns how many keys expired.
