@@ -36,15 +36,12 @@ impl<R: BufRead> Members<R> {
         if !skip_zeros(&mut packed)? {
             return Ok(None);
         }
-        for (i, &expected) in MAGIC.iter().enumerate() {
-            if packed.fill_buf()?.first() != Some(&expected) {
+        for expected in MAGIC {
+            if packed.fill_buf()?.first() != Some(expected) {
                 self.warnings.about(&self.path, "ignored the bytes after the end of the gzip data");
                 return Ok(None);
             }
             packed.consume(1);
-            if i + 1 == MAGIC.len() {
-                break;
-            }
         }
         Ok(Some(GzDecoder::new(MAGIC.chain(packed))))
     }

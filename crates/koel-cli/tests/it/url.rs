@@ -18,17 +18,6 @@ fn a_line_is_selected_if_its_host_or_a_parent_domain_is_in_the_filter() {
     assert_eq!(plain.text(), "https://exact.example/page\n");
 }
 
-#[test]
-fn a_url_in_the_query_or_an_unknown_scheme_does_not_hide_the_host() {
-    let shell = Shell::new();
-    shell.build("set", &["bad.example".into()], "--fpr 1e-9");
-    let found = "bad.example/go?to=https://good.example/\nuser@bad.example/x://y\n  a.bad.example#://\n\
-                 git://BAD.example/tree\nhttps://bad.example/?u=http://good.example\n";
-    let others = "good.example/go?to=https://bad.example/\nfile:///bad.example\n";
-    let ran = shell.run_with("check --url set", (found.to_owned() + others).as_bytes());
-    assert_eq!(ran.text(), found);
-}
-
 /// The host and its parents are looked up one by one.
 #[test]
 fn the_rate_of_urls_is_the_one_that_info_states() {
