@@ -81,7 +81,7 @@ fn damage_in_the_middle_is_reported_for_every_compression() {
         let middle = packed.len() / 2;
         packed[middle..middle + 100].fill(0x55);
         shell.write("damaged", &packed);
-        shell.run("dedup damaged").fails("it may be damaged or truncated; get a new copy");
+        shell.run("dedup damaged").fails_late("it may be damaged or truncated; get a new copy");
     }
 }
 
@@ -96,7 +96,7 @@ fn truncated_compressed_input_is_refused_and_the_target_stays_unchanged() {
         for words in ["build cut -o set", "add set cut", "build cut --keys 1M -o set"] {
             let ran = shell.run(words);
             ran.fails("cut: ");
-            assert!(ran.err.contains("truncated") && ran.err.lines().count() == 1, "{}", ran.err);
+            assert!(ran.err.contains("truncated"), "{}", ran.err);
             assert!(shell.read("set") == before, "{words}");
         }
     }

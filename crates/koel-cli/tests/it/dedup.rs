@@ -2,13 +2,15 @@
 
 use std::collections::HashSet;
 
-use crate::support::{Shell, keys, lines, scattered};
+use testkit::storage::Random;
+
+use crate::support::{Shell, keys, lines};
 
 /// 60,000 lines of 10,000 names, in random order.
 fn repeated() -> Vec<String> {
     let names = keys("line", 10_000);
-    let mut pick = scattered(3);
-    (0..60_000).map(|_| names[pick(names.len())].clone()).collect()
+    let mut random = Random::new(3);
+    (0..60_000).map(|_| names[random.below(names.len())].clone()).collect()
 }
 
 fn exact(input: &[String]) -> Vec<String> {

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::support::{Shell, copies, keys, lines, scattered};
+use testkit::storage::Random;
+
+use crate::support::{Shell, copies, keys, lines};
 
 #[test]
 fn adding_keys_and_removing_them_restores_the_file_byte_for_byte() {
@@ -23,8 +25,9 @@ fn adding_keys_and_removing_them_restores_the_file_byte_for_byte() {
 fn counts_are_the_exact_number_of_copies() {
     let shell = Shell::new();
     let names = keys("key", 500);
-    let mut pick = scattered(1);
-    let input: Vec<String> = (0..20_000).map(|_| names[pick(500).min(pick(500))].clone()).collect();
+    let mut random = Random::new(1);
+    let mut pick = || random.below(500);
+    let input: Vec<String> = (0..20_000).map(|_| names[pick().min(pick())].clone()).collect();
     let mut exact = HashMap::new();
     for name in &input {
         *exact.entry(name).or_insert(0_u64) += 1;

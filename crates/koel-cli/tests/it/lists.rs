@@ -47,23 +47,15 @@ fn a_list_has_the_same_keys_in_every_form_that_editors_save() {
         let shell = filter_of(&list, "");
         assert_eq!(shell.ok("info --json set").json()["keys"], 3, "{form}");
         for (asked, lines) in forms(text) {
-            let ran = shell.check("-c", &lines);
-            assert_eq!(ran.text(), "3\n", "{form}, asked in {asked}: {}", ran.err);
+            for lines in [zstd::encode_all(&lines[..], 1).unwrap(), lines] {
+                let ran = shell.check("-c", &lines);
+                assert_eq!(ran.text(), "3\n", "{form}, asked in {asked}: {}", ran.err);
+            }
         }
         for line in text.lines() {
             assert_eq!(shell.check("-q", line).code, 0, "{form}: {line}");
             assert_eq!(shell.check("-q", format!("x{line}")).code, 1, "{form}: {line}");
         }
-    }
-}
-
-#[test]
-fn compressed_lists_lose_their_marks_too() {
-    let text = "first.example\nsecond.example\n";
-    let shell = filter_of(text, "");
-    for (form, lines) in forms(text) {
-        let packed = zstd::encode_all(&lines[..], 1).unwrap();
-        assert_eq!(shell.check("-c", packed).text(), "2\n", "{form}");
     }
 }
 
@@ -104,7 +96,7 @@ fn the_options_for_keys_are_stored_and_hold_for_every_later_input() {
         ("", "Key", "key"),
         ("--ignore-case", "kEY", " key"),
         ("--trim", "\u{a0} Key\t", "key"),
-        ("--trim --ignore-case", " key\u{3000}", "k ey"),
+        ("--ignore-case --trim", " key\u{3000}", "k ey"),
         ("--keep-cr", "Key", "Key\r"),
     ] {
         let shell = filter_of("Key\n", options);
@@ -125,13 +117,9 @@ fn the_options_for_keys_are_stored_and_hold_for_every_later_input() {
         {
             assert_eq!(info["line_options"][key], options.contains(name), "{options}");
         }
-        let shown = if options.is_empty() { "none" } else { name_order(options) };
+        let shown = if options.is_empty() { "none" } else { options };
         assert!(shell.ok("info set").text().contains(&format!("line options         {shown}\n")));
     }
-}
-
-fn name_order(options: &str) -> &str {
-    if options == "--trim --ignore-case" { "--ignore-case --trim" } else { options }
 }
 
 #[test]
@@ -140,11 +128,10 @@ fn an_option_that_the_filter_was_built_without_is_refused() {
     let before = shell.read("set");
     for verb in ["check set", "add set", "remove set", "count set"] {
         for option in ["--ignore-case", "--keep-cr", "--trim --ignore-case"] {
-            let ran = shell.run_with(&format!("{verb} {option}"), b"key\n");
-            assert_eq!(ran.code, 2, "{verb} {option}");
             let name = option.trim_start_matches("--trim ");
-            let sentence = format!("koel: set was built without {name}; leave the option out");
-            assert!(ran.err.starts_with(&sentence), "{}", ran.err);
+            shell
+                .run_with(&format!("{verb} {option}"), b"key\n")
+                .fails(&format!("koel: set was built without {name}; leave the option out"));
         }
     }
     assert!(shell.read("set") == before);

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::support::{Shell, scattered};
+use testkit::storage::Random;
+
+use crate::support::Shell;
 
 /// An ordered store `db` with records whose keys are not in order.
 fn ordered() -> Shell {
@@ -79,11 +81,11 @@ fn gc_stats_and_verify_know_the_kind() {
 fn damage_is_found_and_the_rest_is_salvaged() {
     let shell = Shell::new();
     shell.ok("store create db --ordered");
-    let mut below = scattered(1);
+    let mut random = Random::new(1);
     let mut records = BTreeMap::new();
     for number in 0..40 {
         let value: String =
-            (0..500).map(|_| char::from(b"abcdefghijklmnopqrstuvwxyz"[below(26)])).collect();
+            (0..500).map(|_| char::from(b"abcdefghijklmnopqrstuvwxyz"[random.below(26)])).collect();
         records.insert(format!("key{number:02}"), value);
     }
     let lines: String = records.iter().map(|(key, value)| format!("{key}\t{value}\n")).collect();

@@ -119,9 +119,16 @@ impl Ran {
         }
     }
 
-    /// It has ended with exit code 2 and one line of error, which says this.
+    /// It has printed nothing, and ended with exit code 2 and one line of error, which says this.
     #[track_caller]
     pub(crate) fn fails(&self, says: &str) {
+        assert_eq!(self.out.len(), 0, "{}: {}", self.words, self.err);
+        self.fails_late(says);
+    }
+
+    /// The same, but it may have printed something before.
+    #[track_caller]
+    pub(crate) fn fails_late(&self, says: &str) {
         let Self { words, code, err, .. } = self;
         assert_eq!((*code, err.lines().count()), (2, 1), "{words}: {err}");
         assert!(err.contains(says), "{words}: {err}");
@@ -148,16 +155,6 @@ pub(crate) fn copies(keys: &[String], times: usize) -> Vec<String> {
 
 pub(crate) fn lines(keys: &[String]) -> Vec<u8> {
     keys.iter().flat_map(|key| [key.as_bytes(), b"\n"].concat()).collect()
-}
-
-/// A deterministic generator of pseudo-random numbers.
-pub(crate) fn scattered(seed: u64) -> impl FnMut(usize) -> usize {
-    let mut state = seed;
-    move |below| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(state >> 33).unwrap() % below
-    }
 }
 
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {

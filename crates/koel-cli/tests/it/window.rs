@@ -178,11 +178,9 @@ fn a_restart_with_a_state_forgets_nothing() {
         .run_with("dedup --window 1h --state seen.koel --ignore-case", b"A\n")
         .fails("without --ignore-case");
     shell.write("other", "no filter");
-    let ran = shell.run_with("dedup --window 1h --state other", b"a\n");
-    assert!(ran.code == 2 && ran.out.is_empty(), "{}", ran.err);
+    shell.run_with("dedup --window 1h --state other", b"a\n").fails("");
     assert_eq!(shell.read("other"), b"no filter");
-    let ran = shell.run_with("dedup --window 1h --state none/seen", b"a\n");
-    assert!(ran.code == 2 && ran.out.is_empty(), "{}", ran.err);
+    shell.run_with("dedup --window 1h --state none/seen", b"a\n").fails("");
 }
 
 #[cfg(unix)]
@@ -339,16 +337,7 @@ fn at_a_signal_the_lines_that_count_as_printed_have_been_written() {
     let run =
         "(seq 3000000; sleep 5) > fifo & $K dedup fifo > out & sleep 1.5; kill -INT $!; wait $!";
     let ran = crate::support::bash(&shell, &format!("set -m; mkfifo fifo; {run}"));
-    let printed: usize = ran
-        .err
-        .split("read, ")
-        .nth(1)
-        .unwrap()
-        .split(' ')
-        .next()
-        .unwrap()
-        .replace(',', "")
-        .parse()
-        .unwrap();
-    assert_eq!(std::fs::read_to_string(shell.path("out")).unwrap().lines().count(), printed);
+    let printed = std::fs::read_to_string(shell.path("out")).unwrap().lines().count();
+    let totals = format!("read {printed} printed");
+    assert!(ran.err.replace(',', "").contains(&totals), "{}", ran.err);
 }

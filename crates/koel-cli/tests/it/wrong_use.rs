@@ -1,6 +1,6 @@
 //! Wrong use gives an exit code, and an error of one line that says what to do.
 
-use crate::support::Shell;
+use crate::support::{Ran, Shell};
 
 /// A folder with one of each wrong kind of file.
 fn broken_things() -> Shell {
@@ -105,13 +105,9 @@ fn the_error_for_a_pipe_that_cannot_be_copied_names_both_remedies() {
     let shell = Shell::new();
     let mut command = shell.command();
     command.args(["dedup", "--format", "adblock"]).env("TMPDIR", shell.path("absent"));
-    let output = command.stdin(std::process::Stdio::piped()).output().unwrap();
-    let err = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        err.lines().count() == 1 && err.contains("TMPDIR") && err.contains("name a file"),
-        "{err}"
-    );
+    let ran = Ran::of(command.stdin(std::process::Stdio::piped()).output().unwrap());
+    ran.fails("TMPDIR");
+    assert!(ran.err.contains("name a file"), "{}", ran.err);
 }
 
 #[cfg(unix)]
@@ -122,10 +118,7 @@ fn an_argument_that_is_not_utf_8_gives_an_error_of_one_line() {
     let shell = Shell::new();
     let word = std::ffi::OsStr::from_bytes(b"\xff");
     for before in [&[][..], &["store"], &["plan", "--keys"]] {
-        let output = shell.command().args(before).arg(word).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{before:?}");
-        let err = String::from_utf8(output.stderr).unwrap();
-        assert!(err.starts_with("koel: ") && err.lines().count() == 1, "{err}");
+        Ran::of(shell.command().args(before).arg(word).output().unwrap()).fails("koel: ");
     }
 }
 
@@ -137,10 +130,7 @@ fn control_characters_in_a_name_are_escaped_in_the_error() {
     for words in
         [&["check", name][..], &["store", "ls", "--db", name], &["merge", "set", name, "-o", "new"]]
     {
-        let output = shell.command().args(words).output().unwrap();
-        let err = String::from_utf8(output.stderr).unwrap();
-        assert_eq!((output.status.code(), err.lines().count()), (Some(2), 1), "{words:?}: {err}");
-        assert!(err.contains(r"two\nlines\u{1b}[2J"), "{words:?}: {err}");
+        Ran::of(shell.command().args(words).output().unwrap()).fails(r"two\nlines\u{1b}[2J");
     }
 }
 
