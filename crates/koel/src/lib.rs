@@ -17,7 +17,6 @@ pub mod file;
 mod filter;
 mod host;
 mod image;
-pub mod map;
 mod maplet;
 mod mem;
 mod packing;
@@ -50,7 +49,6 @@ pub use filter::{
 };
 pub use image::frame::MessageError;
 pub use image::shape::Prefer;
-pub use map::CuckooMap;
 pub use maplet::{Maplet, MapletEntry, MapletView, Values};
 pub use packing::{Codec, Layout};
 pub use state::Merge;

@@ -11,8 +11,7 @@ use std::hash::BuildHasher;
 use std::time::{Duration, Instant};
 
 use hashbrown::{DefaultHashBuilder, HashMap};
-use koel::CuckooMap;
-use koel::map::SipState;
+use koel_map::{CuckooMap, SipState};
 use serde_json::{Value, json};
 use testkit::keys::{hashes, splitmix64};
 

@@ -22,7 +22,6 @@ mod image;
 mod key_types;
 mod load;
 mod many;
-mod map;
 mod maplet;
 #[cfg(target_os = "linux")]
 mod memory;

@@ -12,9 +12,10 @@ use testkit::workspace;
 /// published needs one that is not.
 const CRATES: &str = "
 koel: testkit
-koel-bench: koel koel-store testkit
+koel-bench: koel koel-map koel-store testkit
 koel-cli: koel koel-plan koel-store testkit
 koel-instructions: koel testkit
+koel-map: testkit
 koel-plan: koel
 koel-store: koel testkit
 koel-valkey: koel testkit
@@ -44,7 +45,7 @@ const LAYERS: [(&str, Layers); 2] = [
     (
         "crates/koel/src/",
         &[
-            &["filter", "maplet", "counting", "expiring", "concurrent", "map", "file", "face"],
+            &["filter", "maplet", "counting", "expiring", "concurrent", "file", "face"],
             &["state", "builder"],
             &["image", "error"],
             &["table"],
@@ -264,7 +265,7 @@ fn comments_are_narrow_and_decisions_are_short() {
 
 #[test]
 fn messages_of_the_libraries_do_not_name_the_command() {
-    let libraries = ["crates/koel/src/", "crates/koel-store/src/"];
+    let libraries = ["crates/koel/src/", "crates/koel-map/src/", "crates/koel-store/src/"];
     let is_library = |path: &str| libraries.iter().any(|folder| path.starts_with(folder));
     assert_kept(|path| is_rust(path) && is_library(path), command_advice);
 }

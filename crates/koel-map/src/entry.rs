@@ -12,7 +12,7 @@ use super::{NO_MEMORY, ReserveError};
 /// The entry of a key, present or not: [`CuckooMap::entry`](crate::CuckooMap::entry) returns it.
 ///
 /// ```
-/// let mut visits = koel::CuckooMap::new();
+/// let mut visits = koel_map::CuckooMap::new();
 /// for name in ["ada", "grace", "ada"] {
 ///     *visits.entry(name).or_insert(0) += 1;
 /// }

@@ -1,9 +1,9 @@
 //! Counts requests by address in a `CuckooMap`, and drops the addresses with few. Every request
 //! reads two buckets at most.
 //!
-//! `cargo run -p koel --example map`
+//! `cargo run -p koel-map --example map`
 
-use koel::CuckooMap;
+use koel_map::CuckooMap;
 
 fn main() {
     let requests = ["10.0.0.7", "10.0.0.8", "10.0.0.7", "10.0.0.9", "10.0.0.7", "10.0.0.8"];

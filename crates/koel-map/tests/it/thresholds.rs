@@ -1,7 +1,7 @@
 //! The load at which the first insert finds no room, compared with the theoretical thresholds. It
 //! is never higher, and lower only by what a search limit of 4096 entries explains.
 
-use koel::CuckooMap;
+use koel_map::CuckooMap;
 use testkit::keys;
 
 use super::{Hashing, assert_sound};
@@ -84,7 +84,7 @@ fn threshold(hashes: usize, slots: usize) -> f64 {
         let middle = f64::midpoint(low, high);
         if excess(middle) < 0.0 { low = middle } else { high = middle }
     }
-    let others = i32::try_from(hashes - 1).unwrap();
+    let others = i32::try_from(hashes - 1).expect("few hashes");
     low / (hashes as f64 * at_least(low, slots).powi(others)) / slots as f64
 }
 

@@ -20,9 +20,6 @@
 use core::array;
 use core::num::NonZeroU64;
 
-use crate::address::geometry::wide_product;
-use crate::address::hash::finalize;
-
 /// The mixed 64-bit hash of a key. It is stored beside the key, so moving an entry calls no user
 /// code. It is never 0, so that an `Option` of an entry takes no extra space.
 pub(super) type StoredHash = NonZeroU64;
@@ -46,11 +43,21 @@ pub(super) fn choices<const HASHES: usize>(hash: StoredHash, buckets: u32) -> [u
     })
 }
 
+/// The finalizer of SplitMix64 (D. Stafford's mix 13): a bijection in which every bit of the input
+/// changes about half of the bits of the output.
+#[inline]
+pub(super) fn finalize(hash: u64) -> u64 {
+    let mixed = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}
+
 /// Exclusive or of the halves of a product.
 #[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
 fn fold(a: u64, b: u64) -> u64 {
-    let (low, high) = wide_product(a, b);
-    low ^ high
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> u64::BITS) as u64
 }
 
 /// The tag of an entry in its bucket. It is never 0. Two entries have the same tag with probability
@@ -64,5 +71,5 @@ pub(super) fn tag(hash: StoredHash) -> u8 {
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "less than `count`")]
 fn scale(fraction: u64, count: u32) -> u32 {
-    wide_product(fraction, u64::from(count)).1 as u32
+    ((u128::from(fraction) * u128::from(count)) >> u64::BITS) as u32
 }

@@ -6,7 +6,7 @@ extern crate std;
 use std::vec::Vec;
 
 use super::*;
-use crate::map::address::mix;
+use crate::address::mix;
 use testkit::keys::hashes;
 
 type Table<const HASHES: usize, const SLOTS: usize> = Buckets<u64, (), HASHES, SLOTS>;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use koel::{CuckooMap, map::Entry};
+use koel_map::{CuckooMap, Entry};
 use proptest::prelude::*;
 
 use super::{Hashing, assert_sound};

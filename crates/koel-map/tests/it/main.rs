@@ -7,7 +7,7 @@ mod thresholds;
 
 use std::hash::{BuildHasher, Hasher};
 
-use koel::CuckooMap;
+use koel_map::CuckooMap;
 use testkit::keys::splitmix64;
 
 /// Hashers for `u64` keys, from the best to the worst. All are deterministic.

@@ -5,8 +5,7 @@ use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use koel::CuckooMap;
-use koel::map::SipState;
+use koel_map::{CuckooMap, SipState};
 
 use super::{Hashing, assert_sound};
 

@@ -11,14 +11,14 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::{Buckets, Slot, Stored, equal_to};
-use crate::map::address::{StoredHash, choices, tag};
+use crate::address::{StoredHash, choices, tag};
 
 /// Slots of the smallest table.
 const FEWEST_SLOTS: usize = 8;
 
 impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS> {
     /// Adds an entry whose key is absent, and returns its position.
-    pub(in crate::map) fn insert(&mut self, stored: Stored<K, V>) -> Option<usize> {
+    pub(crate) fn insert(&mut self, stored: Stored<K, V>) -> Option<usize> {
         let position = match self.make_room(stored.hash) {
             Some(position) => {
                 self.fill(position, stored.hash, Some(stored));
@@ -39,7 +39,7 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
     }
 
     /// Takes out the entry at a position, which may make room for an entry of the overflow.
-    pub(in crate::map) fn remove(&mut self, position: usize) -> Slot<K, V> {
+    pub(crate) fn remove(&mut self, position: usize) -> Slot<K, V> {
         let removed = self.take(position);
         self.settle();
         removed
@@ -47,7 +47,7 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
 
     /// Brings entries of the overflow back into buckets, the last one first, until one finds no
     /// room.
-    pub(in crate::map) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         while let Some(Some(last)) = self.overflow.last()
             && let hash = last.hash
             && let Some(position) = self.make_room(hash)
@@ -98,7 +98,7 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
     }
 
     /// Makes the capacity at least `entries`.
-    pub(in crate::map) fn reserve(&mut self, entries: usize) -> Option<()> {
+    pub(crate) fn reserve(&mut self, entries: usize) -> Option<()> {
         if entries > self.capacity() {
             self.rebuild(Self::buckets_for(entries).max(self.grown()))?;
         }
@@ -106,7 +106,7 @@ impl<K, V, const HASHES: usize, const SLOTS: usize> Buckets<K, V, HASHES, SLOTS>
     }
 
     /// Releases the memory of slots that the entries do not need.
-    pub(in crate::map) fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         let buckets = Self::buckets_for(self.len);
         if buckets < self.tags.len() {
             // Without memory for a smaller table, the table stays as it is.

@@ -2,14 +2,17 @@
 //! bound.
 //!
 //! This file has the type and the methods that do not hash, `keyed.rs` those that take a key.
-//! `buckets.rs` holds the entries, and `buckets/room.rs` finds room for new ones with the crate's
-//! one search. `address.rs` maps a hash to buckets, and `hasher.rs` is the default hash. `entry.rs`
-//! and `iter.rs` mirror std's map. Nothing here is `unsafe`.
+//! `buckets.rs` holds the entries, and `buckets/room.rs` finds room for new ones. `address.rs` maps
+//! a hash to buckets, and `hasher.rs` is the default hash. `entry.rs` and `iter.rs` mirror std's.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod address;
 mod buckets;
 mod entry;
-mod error;
 mod hasher;
 mod iter;
 mod keyed;
@@ -18,14 +21,23 @@ mod traits;
 use core::iter::FusedIterator;
 
 use buckets::Buckets;
+use thiserror::Error;
 
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
-pub use error::ReserveError;
 pub use hasher::{SipHasher, SipState};
 pub use iter::{Drain, IntoIter, Iter, IterMut};
 
 /// What methods without an error say when they panic.
 const NO_MEMORY: &str = "memory for the entries of a map";
+
+/// No memory for the entries of a map. The map is unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("no memory for a map of {entries} entries; remove entries, or use several smaller maps")]
+#[non_exhaustive]
+pub struct ReserveError {
+    /// The number of entries that the map would have had room for.
+    pub entries: usize,
+}
 
 /// A map from keys to values in which every lookup reads two buckets, whatever the load and the
 /// key: a cuckoo hash table.
@@ -35,7 +47,7 @@ const NO_MEMORY: &str = "memory for the entries of a map";
 /// doubles when an entry finds no room.
 ///
 /// ```
-/// use koel::CuckooMap;
+/// use koel_map::CuckooMap;
 ///
 /// let mut ports = CuckooMap::from([("http", 80), ("https", 443)]);
 /// ports.insert("ssh", 22);
@@ -82,7 +94,7 @@ const NO_MEMORY: &str = "memory for the entries of a map";
 /// unchanged, where std's map would abort. [`try_with_capacity`](Self::try_with_capacity),
 /// [`try_reserve`](Self::try_reserve), [`try_insert`](Self::try_insert),
 /// [`try_extend`](Self::try_extend) and [`try_clone`](Self::try_clone) return a [`ReserveError`]
-/// instead. Only the search for room, with at most 150 KB, and `Clone` of keys and values allocate
+/// instead. Only the search for room, with at most 100 KB, and `Clone` of keys and values allocate
 /// as std does.
 ///
 /// # Shape

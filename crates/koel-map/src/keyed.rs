@@ -67,10 +67,10 @@ impl<K: Eq + Hash, V, S: BuildHasher, const HASHES: usize, const SLOTS: usize>
     /// std, it replaces the value of a key that the map has.
     ///
     /// ```
-    /// let mut map = koel::CuckooMap::new();
+    /// let mut map = koel_map::CuckooMap::new();
     /// assert_eq!(map.try_insert("ada", 1815)?, None);
     /// assert_eq!(map.try_insert("ada", 1816)?, Some(1815));
-    /// # Ok::<(), koel::map::ReserveError>(())
+    /// # Ok::<(), koel_map::ReserveError>(())
     /// ```
     ///
     /// # Errors
