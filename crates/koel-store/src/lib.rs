@@ -33,9 +33,6 @@ pub use log::{
     CompactReport, Iter, Keys, LogOpenReport, LogOptions, LogStats, LogStore, LogVerifyReport,
     ValueReader,
 };
-#[cfg(feature = "trials")]
-#[doc(hidden)]
-pub use lsm::table_trial;
 pub use lsm::{
     CompactionPolicy, Compression, LsmOpenReport, LsmOptions, LsmStats, LsmStore, LsmVerifyReport,
     Range, RunStats, Snapshot,

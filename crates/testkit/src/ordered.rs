@@ -16,7 +16,7 @@ use crate::storage::{MemoryFolder, State};
 use crate::stores::{Files, files_of, input_of, one_line, seal};
 
 /// New stores have the same seed, so that an input does the same each time.
-fn options() -> LsmOptions {
+pub(crate) fn options() -> LsmOptions {
     LsmOptions::default().memtable_bytes(1 << 10).background(false).guide(3, 1).seed(7)
 }
 
@@ -91,7 +91,7 @@ fn first_from(store: &LsmStore, from: &[u8]) -> Result<Option<Vec<u8>>, Error> {
 
 /// Checks the promise for any files. `whole` means that no checksum was forged; then a store that
 /// was written to opens again.
-fn arbitrary_files(files: Files, whole: bool) {
+pub(crate) fn arbitrary_files(files: Files, whole: bool) {
     let damaged = MemoryFolder::with(files.clone());
     let salvaged = options().open_in(Arc::new(MemoryFolder::new())).expect("a new store");
     if let Err(error) = salvaged.salvage_in(&damaged, |done, all| assert!(done <= all)) {

@@ -1,23 +1,24 @@
-//! Tables of unknown bytes: a fuzzer's input becomes a table file. It is read in every way; a file
-//! without damage has the same entries in each of them.
+//! Tables of unknown bytes: a fuzzer's input becomes the table file of an ordered store, whose
+//! manifest fits it. The promise is that of `ordered.rs`: all ways of reading it agree, or `verify`
+//! reports damage.
 //!
 //! `sealed` makes the checksums valid again, because random changes rarely reach the code behind
 //! them. It follows docs/FORMAT-STORES.md and shares no code with the store.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use koel_store::Error;
-use koel_store::table_trial::{OwnedEntry, build, read};
+use koel_store::{Compression, Durability, LsmOptions};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::exercise::is_one_line;
+use crate::ordered::{arbitrary_files, options};
 use crate::storage::{MemoryFolder, Random};
-use crate::stores::{checksum, set};
+use crate::stores::{Files, checksum, manifest, set};
 
+/// The first table of a store, behind the log of its entries and the next one.
 const NAME: &str = "0000000000000003.table";
 const NUMBER: u64 = 3;
-const SALT: u64 = 1;
-const SEED: u64 = 2;
+/// The seed of a store is its salt, too.
+const SEED: u64 = 7;
 
 const HEADER: usize = 40;
 const FRAME: usize = 20;
@@ -28,28 +29,23 @@ const FOOTER: usize = 32;
 /// # Panics
 /// If something is wrong with the store.
 pub fn fuzzed_bytes(bytes: &[u8]) {
-    assert_sound_or_reported(bytes.to_vec());
-    assert_sound_or_reported(sealed(bytes.to_vec()));
+    arbitrary_files(files_with(bytes.to_vec()), false);
+    arbitrary_files(files_with(sealed(bytes.to_vec())), false);
 }
 
-fn assert_sound_or_reported(bytes: Vec<u8>) {
-    let folder = MemoryFolder::with(BTreeMap::from([(NAME.to_owned(), bytes)]));
-    let reading = read(&folder, (NUMBER, SALT, SEED)).expect("a folder that can be read");
-    for error in
-        [&reading.forward, &reading.backward].into_iter().filter_map(|read| read.as_ref().err())
-    {
-        assert!(is_one_line(&error.to_string()), "{error}");
-    }
-    if !reading.damages.is_empty() {
-        return;
-    }
-    let forward = reading.forward.expect("no damage");
-    let mut backward = reading.backward.expect("no damage");
-    backward.reverse();
-    assert!(forward == backward && forward == reading.salvaged);
-    assert!(forward.is_sorted_by(|one, other| (&one.0, !one.1) < (&other.0, !other.1)));
-    let found: Result<Vec<_>, Error> = reading.found.into_iter().collect();
-    assert!(found.expect("no damage").into_iter().eq(forward.into_iter().map(Some)));
+/// A store whose manifest names this table, with what the table says of itself.
+fn files_with(table: Vec<u8>) -> Files {
+    let number = |at: usize| {
+        let bytes = table.get(at..).and_then(|rest| rest.first_chunk());
+        bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    };
+    let properties = usize::try_from(number(table.len().saturating_sub(FOOTER))).unwrap_or(0);
+    let property = |index: usize| number(properties.saturating_add(FRAME + 8 * index));
+    let run = vec![NUMBER, table.len() as u64, property(5), property(9), property(10)];
+    let next = property(10).saturating_add(1).clamp(1, 1 << 54);
+    let store = vec![1, SEED, next, NUMBER + 1, 0, 0];
+    let manifest = manifest(b"koellsm\n", SEED, &[("store", store), ("run", run)]);
+    Files::from([("MANIFEST".to_owned(), manifest), (NAME.to_owned(), table)])
 }
 
 /// Makes the checksums of the header, the frames and the footer valid.
@@ -58,7 +54,7 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
         return bytes;
     }
     bytes[..16].copy_from_slice(b"koeltbl\n\x01\0\0\0\0\0\0\0");
-    set(&mut bytes, 16, SALT);
+    set(&mut bytes, 16, SEED);
     set(&mut bytes, 24, NUMBER);
     let sum = xxh3_64(&bytes[..32]);
     set(&mut bytes, 32, sum);
@@ -69,17 +65,17 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
         if end > footer {
             break;
         }
-        let sum = checksum(SALT, NUMBER, at, 0, &bytes[at + 8..end]);
+        let sum = checksum(SEED, NUMBER, at, 0, &bytes[at + 8..end]);
         set(&mut bytes, at, sum);
         at = end;
     }
     bytes[footer + 16..footer + 24].copy_from_slice(b"koelend\n");
-    let sum = checksum(SALT, NUMBER, footer, 0, &bytes[footer..footer + 24]);
+    let sum = checksum(SEED, NUMBER, footer, 0, &bytes[footer..footer + 24]);
     set(&mut bytes, footer + 24, sum);
     bytes
 }
 
-/// Small tables of every codec and of several blocks.
+/// Small tables of every codec and of several blocks, with old versions and deletions.
 ///
 /// # Panics
 /// If one cannot be built.
@@ -87,69 +83,95 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
 pub fn seeds() -> Vec<Vec<u8>> {
     let tables = (0..24_u8).map(|number| {
         let mut random = Random::new(u64::from(number));
-        let mut entries: Vec<OwnedEntry> = Vec::new();
-        for sequence in 0..[0, 1, 3, 20, 60][random.below(5)] {
+        let shapes = [Compression::None, Compression::Lz4];
+        let options = options().block_bytes([128, 4096][random.below(2)]);
+        let options = options.compression(shapes[usize::from(number % 2)]);
+        let mut puts = Vec::new();
+        for _ in 0..[1, 3, 20, 60][random.below(4)] {
             let key =
                 [&b"key"[..random.below(4)], &[b'a' + number, 255][..random.below(3)]].concat();
-            let value = (!random.chance(30)).then(|| vec![number; random.below(30)]);
-            entries.push((key, sequence, value));
+            let is_value = puts.is_empty() || !random.chance(30);
+            let value = is_value.then(|| vec![number; random.below(60)]);
+            puts.push((key, value));
         }
-        entries.sort_by(|one, other| (&one.0, !one.1).cmp(&(&other.0, !other.1)));
-        let folder = MemoryFolder::new();
-        let shape = ([20, 60, 4096][random.below(3)], number % 3);
-        build(&folder, (NUMBER, SALT, SEED), shape, &entries).expect("a table");
-        folder.contents().remove(NAME).expect("a table")
+        table_of(options, &puts)
     });
     tables.collect()
+}
+
+/// Returns the table of a store into which all this was put, or deleted, in this order.
+fn table_of(options: LsmOptions, puts: &[(Vec<u8>, Option<Vec<u8>>)]) -> Vec<u8> {
+    let folder = MemoryFolder::new();
+    let options = options.memtable_bytes(1 << 20);
+    let store = options.open_in(Arc::new(folder.clone())).expect("a new store");
+    let mut snapshots = Vec::new();
+    for (key, value) in puts {
+        let put = match value {
+            Some(value) => store.put(key, value, Durability::None),
+            None => store.delete(key, Durability::None),
+        };
+        put.expect("a write");
+        // All versions stay, and what a deletion hides.
+        snapshots.push(store.snapshot());
+    }
+    store.flush().expect("a flush");
+    folder.contents().remove(NAME).expect("a table")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn damages(table: Vec<u8>) -> usize {
+        let folder = MemoryFolder::with(files_with(table));
+        let store = options().open_in(Arc::new(folder)).expect("a table that opens");
+        store.verify(|_, _| ()).expect("a folder that can be read").damages.len()
+    }
+
     #[test]
     fn seeds_are_sound_and_as_if_sealed_here() {
         for seed in seeds() {
-            let folder = MemoryFolder::with(BTreeMap::from([(NAME.to_owned(), seed.clone())]));
-            let reading = read(&folder, (NUMBER, SALT, SEED)).unwrap();
-            assert_eq!(reading.damages, []);
+            assert_eq!(damages(seed.clone()), 0);
             assert_eq!(sealed(seed.clone()), seed);
         }
     }
 
-    /// Returns what `verify` says of a seed in which `change` was made to the first bytes that are
-    /// `part`, with checksums that fit.
-    fn damages_after(entries: &[OwnedEntry], part: &[u8], change: &[(usize, u8)]) -> usize {
-        let folder = MemoryFolder::new();
-        build(&folder, (NUMBER, SALT, SEED), (20, 0), entries).unwrap();
-        let mut bytes = folder.contents().remove(NAME).unwrap();
-        let at = bytes.windows(part.len()).position(|bytes| bytes == part).expect("these bytes");
-        change.iter().for_each(|&(place, byte)| bytes[at + place] = byte);
-        let bytes = sealed(bytes);
-        assert_sound_or_reported(bytes.clone());
-        let folder = MemoryFolder::with(BTreeMap::from([(NAME.to_owned(), bytes)]));
-        read(&folder, (NUMBER, SALT, SEED)).unwrap().damages.len()
+    /// A table of keys of one byte, each in a block of its own.
+    fn blocks_of(keys: &[u8]) -> Vec<u8> {
+        let puts: Vec<_> = keys.iter().map(|key| (vec![*key], Some(vec![7; 140]))).collect();
+        table_of(options().block_bytes(128).compression(Compression::None), &puts)
     }
 
-    /// A get of `b` would look for version 3 in the first block, and a cursor in the second.
+    /// Changes the last bytes that are `part`, with checksums that fit.
+    fn changed(mut table: Vec<u8>, part: &[u8], change: &[(usize, u8)]) -> Vec<u8> {
+        let at = table.windows(part.len()).rposition(|bytes| bytes == part).expect("these bytes");
+        change.iter().for_each(|&(place, byte)| table[at + place] = byte);
+        let table = sealed(table);
+        arbitrary_files(files_with(table.clone()), false);
+        table
+    }
+
+    /// A get of `b` would look for version 2 in the first block, and a cursor in the second.
     #[test]
     fn an_index_place_between_the_versions_of_a_key_is_damage() {
-        let entry = |key: &[u8], sequence| (key.to_vec(), sequence, Some(vec![7; 20]));
-        let entries = [entry(b"a", 1), entry(b"b", 3)];
+        let table = blocks_of(b"ab");
         // Nothing shared, a key of 1 byte, a value of 3, sequence number 0, `a`.
-        let place = [0, 1, 3, 0, b'a'];
-        assert_eq!(damages_after(&entries, &place, &[]), 0);
-        assert_eq!(damages_after(&entries, &place, &[(4, b'b'), (3, 5)]), 1);
+        let place = [0, 1, 4, 0, b'a'];
+        assert_eq!(damages(changed(table.clone(), &place, &[])), 0);
+        assert_eq!(damages(changed(table, &place, &[(4, b'b'), (3, 5)])), 1);
     }
 
-    /// A search for `d0` would end below the first entry of the root, though `e` follows.
+    /// A search for `m0` would end below the first entry of the root, though `n` follows.
     #[test]
     fn a_root_with_other_places_than_the_blocks_below_is_damage() {
-        let entries: Vec<_> =
-            (b'a'..=b'p').map(|key| (vec![key], u64::from(key), Some(vec![7; 20]))).collect();
-        // As above, but with an offset of 2 bytes: the first place in the root.
-        let place = [0, 1, 4, 0, b'd'];
-        assert_eq!(damages_after(&entries, &place, &[]), 0);
-        assert!(damages_after(&entries, &place, &[(4, b'e'), (3, 200)]) > 0);
+        let keys: Vec<u8> = (b'a'..=b'z').collect();
+        let table = blocks_of(&keys);
+        // As above, but with an offset of 2 bytes: in the block of the lowest index, and in the
+        // root behind it.
+        let place = |key| [0, 1, 5, 0, key];
+        let count = |key| table.windows(5).filter(|bytes| **bytes == place(key)).count();
+        let first = keys.iter().copied().find(|&key| count(key) == 2).expect("a place in the root");
+        assert_eq!(damages(changed(table.clone(), &place(first), &[])), 0);
+        assert!(damages(changed(table.clone(), &place(first), &[(4, first + 1), (3, 200)])) > 0);
     }
 }

@@ -21,13 +21,13 @@ use std::time::Instant;
 use super::compaction::{Job, Rules, RunShape, merge};
 use super::entry::Cursor;
 use super::store::{Store, stopped};
-use super::table::Table;
+use super::table::{Table, TableFile};
 use super::version::{Run, Version};
 use crate::Error;
 use crate::kernel::file_names;
 use crate::kernel::lock::lock;
 use crate::kernel::manifest::{Manifest, RunEntry};
-use crate::kernel::memory::{push, reserve};
+use crate::kernel::memory::reserve;
 use crate::kernel::wakeup::Signal;
 
 /// Merges keep a surplus hash for this many pairs of the guide, and some more, until the guide has
@@ -236,7 +236,14 @@ impl Store {
         if self.snapshots.boundaries()?.len() > 1 {
             return Ok(false);
         }
-        let lost = self.lost_hashes(&inputs[place])?;
+        let info = inputs[place].table.info();
+        let Some(damaged) = TableFile::open(&*self.folder, info.number, self.salt)? else {
+            return Ok(false);
+        };
+        let (had, lost) = damaged.lost_hashes(self.seed, info.entries > info.keys)?;
+        if had != info.keys {
+            return Ok(false);
+        }
         let mut found = Vec::new();
         reserve(&mut found, lost.len())?;
         found.resize(lost.len(), false);
@@ -249,42 +256,5 @@ impl Store {
             }
         }
         Ok(found.into_iter().all(|is_found| is_found))
-    }
-
-    /// Returns the hashes of the keys of a run some version of which may be in a damaged block,
-    /// ascending: those that are nowhere else and, if keys have several versions, those beside such
-    /// a block.
-    fn lost_hashes(&self, run: &Run) -> Result<Vec<u64>, Error> {
-        let (mut had, mut piece, mut hashes) = (Vec::new(), Vec::new(), run.table.hashes());
-        while hashes.next(&mut piece)? {
-            reserve(&mut had, piece.len())?;
-            had.extend_from_slice(&piece);
-        }
-        let info = run.table.info();
-        let may_span = info.entries > info.keys;
-        let (mut has, mut last, mut skipped) = (Vec::new(), None, 0);
-        let mut cursor = run.table.cursor(false).skipping();
-        cursor.first()?;
-        while let Some(entry) = cursor.entry() {
-            let hash = self.hash(entry.key);
-            if may_span && cursor.skipped() > skipped {
-                skipped = cursor.skipped();
-                has.pop();
-                last = Some(hash);
-            }
-            if last != Some(hash) {
-                push(&mut has, hash)?;
-                last = Some(hash);
-            }
-            cursor.next()?;
-        }
-        if may_span && cursor.skipped() > skipped {
-            has.pop();
-        }
-        has.sort_unstable();
-        had.sort_unstable();
-        had.dedup();
-        had.retain(|hash| has.binary_search(hash).is_err());
-        Ok(had)
     }
 }

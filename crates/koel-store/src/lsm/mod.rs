@@ -61,6 +61,4 @@ pub use lsm_store::LsmStore;
 pub use options::{Compression, LsmOptions};
 pub use snapshot::Snapshot;
 pub use store::{LsmOpenReport, LsmStats, RunStats};
-#[cfg(feature = "trials")]
-pub use table::trial as table_trial;
 pub use verify::LsmVerifyReport;

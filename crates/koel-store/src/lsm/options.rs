@@ -191,7 +191,6 @@ impl LsmOptions {
 
     /// Sets the bits of the id of a run in the guide (2 to 5; 0 for no guide), and the least number
     /// of keys that it has room for. For tests: fewer bits reach rare paths.
-    #[cfg(feature = "trials")]
     #[doc(hidden)]
     #[must_use]
     pub fn guide(mut self, id_bits: u32, least: u64) -> Self {

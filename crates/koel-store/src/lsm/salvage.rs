@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use super::store::Store;
-use super::table::{DamagedTable, TABLE_FILE};
+use super::table::{TABLE_FILE, TableFile};
 use super::wal::entry_of;
 use crate::Error;
 use crate::kernel::batch::Batch;
@@ -75,7 +75,7 @@ impl Store {
 impl Progress<'_> {
     /// Applies the newest version of each key of a table.
     fn read_table(&mut self, damaged: &DamagedStore<'_>, number: u64) -> Result<(), Error> {
-        let Some(table) = DamagedTable::open(damaged.folder, number, damaged.salt)? else {
+        let Some(table) = TableFile::open(damaged.folder, number, damaged.salt)? else {
             return Ok(());
         };
         let mut damages = Vec::new();
@@ -89,7 +89,7 @@ impl Progress<'_> {
             self.apply(entry.key, entry.value)
         })?;
         if let Some(seed) = self.lost.seed().filter(|_| !damages.is_empty()) {
-            self.lost.add(table.lost_hashes(seed)?.into_iter().map(|hash| (hash, true)));
+            self.lost.add(table.lost_hashes(seed, false)?.1.into_iter().map(|hash| (hash, true)));
         }
         self.report.damages.append(&mut damages);
         Ok(())
@@ -181,7 +181,7 @@ fn parts_of(damaged: &DamagedStore<'_>, damages: &mut Vec<Damage>) -> Result<Vec
 /// Returns the greatest sequence number of what is readable of a table.
 fn last_sequence_of_table(damaged: &DamagedStore<'_>, number: u64) -> Result<u64, Error> {
     let mut last = 0;
-    if let Some(table) = DamagedTable::open(damaged.folder, number, damaged.salt)? {
+    if let Some(table) = TableFile::open(damaged.folder, number, damaged.salt)? {
         table.entries(&mut Vec::new(), &mut |entry| {
             last = last.max(entry.sequence);
             Ok(())

@@ -18,9 +18,8 @@ use crate::lsm::entry::{Cursor, Entry, LAST_SEQUENCE};
 pub(in crate::lsm) struct TableCursor {
     table: Arc<Table>,
     fill_cache: bool,
-    /// Going forward, damaged blocks of data are skipped and counted.
+    /// Going forward, damaged blocks of data are skipped.
     skips: bool,
-    skipped: u64,
     /// The index blocks from the root down, and the entry of each that leads on. Empty at a place
     /// without entry.
     path: Vec<Step>,
@@ -64,7 +63,6 @@ impl Table {
             table: self.clone(),
             fill_cache,
             skips: false,
-            skipped: 0,
             path: Vec::new(),
             data: None,
             handle: Handle::default(),
@@ -83,18 +81,12 @@ impl TableCursor {
         Self { skips: true, ..self }
     }
 
-    /// Returns the number of blocks that were skipped.
-    pub(in crate::lsm) fn skipped(&self) -> u64 {
-        self.skipped
-    }
-
     /// Returns the error of a move, unless a damaged block of data is to be skipped.
     fn skip_or(&mut self, error: Error) -> Result<(), Error> {
         let is_data = self.path.len() as u64 == self.table.height();
         if !(self.skips && is_data && matches!(error, Error::Damaged { .. })) {
             return Err(error);
         }
-        self.skipped += 1;
         self.next_block()
     }
 

@@ -10,8 +10,8 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `trial.rs` | one table file for trials from outside the crate |
-//! | `verify.rs`, `salvage.rs` | checking a table; reading what is left of a damaged one |
+//! | `verify.rs` | checking a table |
+//! | `scan.rs` | a file from its start to its end, damaged or not |
 //! | `builder.rs` | writing a table in constant memory |
 //! | `cursor.rs` | the entries of a table in order |
 //! | `hashes.rs` | the hashes of its keys |
@@ -29,16 +29,14 @@ mod hashes;
 mod index;
 mod properties;
 mod reader;
-mod salvage;
-#[cfg(feature = "trials")]
-pub mod trial;
+mod scan;
 mod verify;
 
 pub(super) use builder::{TableBuilder, TableOptions};
 pub(super) use frame::{Codec, FILE as TABLE_FILE};
 pub(super) use properties::TableInfo;
 pub(super) use reader::{BlockCache, Table};
-pub(super) use salvage::DamagedTable;
+pub(super) use scan::TableFile;
 pub(super) use verify::verify;
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use super::block::{Block, tag_of};
 use super::frame::{self, Handle, Kind, Unsealed};
 use super::index::handle_of;
 use super::properties::{Properties, TableInfo};
+use super::scan::UNSOUND;
 use crate::Error;
 use crate::kernel::access::{self, read_up_to};
 use crate::kernel::files::{File, Folder};
@@ -29,9 +30,9 @@ pub(in crate::lsm) struct Table {
     file: Arc<dyn File>,
     name: String,
     salt: u64,
-    properties: Properties,
+    pub(super) properties: Properties,
     /// Where the properties are.
-    properties_at: Handle,
+    pub(super) properties_at: Handle,
     root: Arc<Block>,
     cache: Arc<BlockCache>,
     /// Comes after the file: dropping it may remove that.
@@ -207,16 +208,7 @@ impl Table {
 
     /// The error of a block that was written wrongly: its checksum matches.
     pub(super) fn unsound(&self, at: Handle) -> Error {
-        Error::damaged(&self.name, at.offset, "the entries of the block are not sound")
-    }
-
-    /// Returns where the frames are that were read when the table was opened.
-    pub(super) fn opened(&self) -> [Handle; 2] {
-        [self.properties.root, self.properties_at]
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.name
+        Error::damaged(&self.name, at.offset, UNSOUND)
     }
 
     pub(super) fn root(&self) -> (&Arc<Block>, Handle) {

@@ -1,26 +1,31 @@
 //! Checking a whole table: every byte of the file, the order of the entries, the index, the hashes
 //! and the counts.
 //!
-//! Nothing is taken from the cache. After damage the walk goes on at the next block, so that one
-//! pass lists all of it. Blocks lie in a file after those below them and after their older
-//! siblings; a walk that follows no other ones ends, whatever the bytes are.
+//! The file is read once, in its own order (`scan.rs`), which is that of the keys. A block that
+//! was read waits until the index block above it names it: so each must be named once, in order,
+//! and with a place that leads to it. Hashes and keys wait for each other, too. After damage the
+//! blocks behind it are checked for themselves, and not compared any more.
+//!
+//! Memory: the blocks that one index block names, and the hashes of one frame.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::super::entry::hash_of;
-use super::block::{Block, BlockEntry, tag_of};
-use super::frame::{FOOTER, Handle, Kind};
-use super::hashes::Hashes;
-use super::index;
+use super::block::{Block, tag_of};
+use super::frame::{HASHES, Handle, Kind, Unsealed};
 use super::index::handle_of;
 use super::properties::TableInfo;
 use super::reader::{BlockCache, Table};
+use super::scan::{Sound, TableFile, UNSOUND};
 use crate::Error;
-use crate::kernel::bytes::usize_of;
 use crate::kernel::damage::{Damage, collect_damage};
-use crate::kernel::file_header;
 use crate::kernel::files::Folder;
-use crate::lsm::entry::cmp_places;
+use crate::kernel::memory;
+use crate::lsm::entry::{Entry, cmp_places};
+
+/// What is wrong, if anything is.
+type Wrong = Option<&'static str>;
 
 const OUT_OF_ORDER: &str = "the entries are out of order";
 const WRONG_INDEX: &str = "the index does not fit the blocks below it";
@@ -35,234 +40,276 @@ pub(in crate::lsm) fn verify(
     damages: &mut Vec<Damage>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<u64, Error> {
+    let before = damages.len();
+    // Checks the header, the footer, the properties and the root.
     let opened = match Table::open(folder, number, salt, &Arc::new(BlockCache::new(0))) {
         Err(Error::OtherStore { file }) => {
             Err(Error::damaged(&file, 0, "it belongs to another store"))
         }
         opened => opened,
     };
-    let table = collect_damage(damages, opened)?;
-    table.map_or(Ok(0), |table| table.verify(seed, damages, progress))
+    let Some(table) = collect_damage(damages, opened)? else { return Ok(0) };
+    let Some(file) = TableFile::open(folder, number, salt)? else { return Ok(0) };
+    let mut check = Check::new(&table, &file, seed);
+    file.frames(damages, &mut |damages, sound| {
+        check.compares = damages.len() == before;
+        let at = sound.at;
+        let wrong = check.frame(damages, sound)?;
+        if damages.len() == before {
+            damages.extend(wrong.map(|what| file.damage(at.offset, what)));
+        }
+        progress(at.end());
+        Ok(())
+    })?;
+    if damages.len() == before {
+        damages.extend(check.at_end().map(|what| file.damage(0, what)));
+    }
+    Ok(check.seen.entries)
 }
 
-impl Table {
-    fn verify(
-        &self,
-        seed: u64,
-        damages: &mut Vec<Damage>,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<u64, Error> {
-        let before = damages.len();
-        // The header, the footer and these frames were checked when the table was opened.
-        let opened: u64 = self.opened().iter().map(|handle| handle.end() - handle.offset).sum();
-        let ends = (file_header::SIZE + FOOTER) as u64;
-        let bytes = ends + opened + self.verify_hashes(damages)?;
-        let has_hashes = damages.len() == before;
-        let mut walk = Walk {
-            table: self,
-            seed,
-            damages,
-            progress,
-            last_offsets: vec![0; usize_of(self.height().min(index::MAX_HEIGHT))],
-            last: (Vec::new(), 0),
-            separator: None,
-            bytes,
-            seen: TableInfo::default(),
-            hashes: has_hashes.then(|| (self.hashes(), Vec::new(), 0)),
-        };
-        let (root, at) = self.root();
-        walk.index(root, at, self.height())?;
-        let (bytes, seen) = (walk.bytes, walk.finish());
-        let info = self.info();
-        let expected = TableInfo { number: info.number, bytes, ..seen };
-        if damages.len() == before && expected != *info {
-            damages.push(Damage::new(self.name(), 0, WRONG_COUNTS));
-        }
-        Ok(expected.entries)
-    }
+/// The place of an entry.
+type Place = (Vec<u8>, u64);
 
-    /// Reads all hashes. Returns the bytes that they and their list take in the file.
-    fn verify_hashes(&self, damages: &mut Vec<Damage>) -> Result<u64, Error> {
-        let Some(list) = collect_damage(damages, self.hash_list())? else { return Ok(0) };
-        let (mut hashes, mut some) = (self.hashes(), Vec::new());
-        let frame_len = |stored: usize| Handle { offset: 0, stored: stored as u64 }.end();
-        let mut bytes = frame_len(list.len());
-        loop {
-            let next = hashes.next(&mut some);
-            match collect_damage(damages, next)? {
-                Some(true) => bytes += frame_len(8 * some.len()),
-                Some(false) => return Ok(bytes),
-                None => {}
-            }
-        }
-    }
+/// A block that no index block has named yet.
+struct Waiting {
+    at: Handle,
+    /// The places of its first and its last entry.
+    first: Place,
+    last: Place,
 }
 
-/// The place of an entry of an index block. All entries behind its block come after it.
+/// The place that an index block gives to a block of data. All entries behind that come after it.
 struct Separator {
-    place: (Vec<u8>, u64),
+    place: Place,
     /// Whether no entry after the place may have its key: a read of an older version would look in
     /// the block, and not behind it.
     ends_key: bool,
 }
 
 impl Separator {
-    fn is_before(&self, place: (&[u8], u64)) -> bool {
-        let (key, sequence) = &self.place;
-        cmp_places((key, *sequence), place).is_lt() && !(self.ends_key && *key == place.0)
+    fn is_before(&self, (key, sequence): &Place) -> bool {
+        let order = cmp_places((&self.place.0, self.place.1), (key, *sequence));
+        order.is_lt() && !(self.ends_key && self.place.0 == *key)
     }
 }
 
-/// A walk over all blocks, in the order of the keys.
-struct Walk<'a> {
+/// What is known of the frames so far.
+struct Check<'a> {
     table: &'a Table,
+    file: &'a TableFile,
     seed: u64,
-    damages: &'a mut Vec<Damage>,
-    progress: &'a mut dyn FnMut(u64),
-    /// The offset of the last block of each level, that of the data first.
-    last_offsets: Vec<u64>,
-    /// The place of the last entry, if there was one.
-    last: (Vec<u8>, u64),
-    /// The place that an index block gives to the last block of data, if there was one.
+    /// Whether nothing is damaged so far.
+    compares: bool,
+    /// By height, that of the data first.
+    waiting: Vec<VecDeque<Waiting>>,
+    /// That of the last block of data that was named.
     separator: Option<Separator>,
-    /// The bytes of the parts that were sound.
-    bytes: u64,
+    /// The place of the last entry.
+    last: Place,
+    /// The hashes of the table that no key was compared with yet, and those of keys.
+    had: VecDeque<u64>,
+    has: VecDeque<u64>,
+    /// The number of hashes so far, and the offset of each frame of them.
+    hashed: u64,
+    list: Vec<u8>,
+    /// How many of the list and the properties were where they are to be.
+    ends: usize,
     /// What the entries say of the table.
     seen: TableInfo,
-    /// The hashes of the table, some of them, and the index of the next one; `None` once they
-    /// cannot be compared.
-    hashes: Option<(Hashes<'a>, Vec<u64>, usize)>,
 }
 
-impl Walk<'_> {
-    fn damaged(&mut self, at: Handle, what: &'static str) {
-        self.damages.push(Damage::new(self.table.name(), at.offset, what));
+impl<'a> Check<'a> {
+    fn new(table: &'a Table, file: &'a TableFile, seed: u64) -> Self {
+        let (number, bytes) = (table.info().number, table.info().bytes);
+        Self {
+            table,
+            file,
+            seed,
+            compares: true,
+            waiting: Vec::new(),
+            separator: None,
+            last: Place::default(),
+            had: VecDeque::new(),
+            has: VecDeque::new(),
+            hashed: 0,
+            list: Vec::new(),
+            ends: 0,
+            seen: TableInfo { number, bytes, ..TableInfo::default() },
+        }
     }
 
-    /// Checks an index block of this height, which is at `at`, and all below it.
-    fn index(&mut self, block: &Block, at: Handle, height: u64) -> Result<(), Error> {
-        let below = height - 1;
-        for number in 0..block.count() {
-            let entry = block.entry(number);
-            let found = entry.and_then(|entry| Some((handle_of(block, &entry)?, entry)));
-            let last_offset = self.last_offsets[usize_of(below)];
-            let child =
-                found.filter(|(child, _)| child.offset > last_offset && child.end() <= at.offset);
-            let Some((child, entry)) = child else {
-                self.hashes = None;
-                self.damaged(at, WRONG_INDEX);
-                continue;
-            };
-            self.last_offsets[usize_of(below)] = child.offset;
-            let kind = if below == 0 { Kind::Data } else { Kind::Index };
-            let read = self.table.read_block(child, kind, false);
-            let read = collect_damage(self.damages, read)?;
-            if let Some(block) = &read {
-                self.bytes += child.end() - child.offset;
-                if below == 0 {
-                    self.data(block, child)?;
-                    (self.progress)(self.bytes);
-                } else {
-                    self.index(block, child, below)?;
+    /// Checks the next frame. Returns what is wrong if nothing before it was damaged.
+    fn frame(&mut self, damages: &mut Vec<Damage>, sound: Sound) -> Result<Wrong, Error> {
+        let Sound { kind, at, block } = sound;
+        match kind {
+            Kind::Data => self.data(damages, at, block),
+            Kind::Index => match Block::of_index(block.bytes, block.start) {
+                Some(block) => self.index(at, &block),
+                None => {
+                    damages.push(self.file.damage(at.offset, UNSOUND));
+                    Ok(None)
                 }
-            } else {
-                self.hashes = None;
+            },
+            Kind::Hashes => self.hashes(at, &block),
+            Kind::List => {
+                let is_right = at == self.table.properties.list && block.raw() == self.list;
+                self.ends += usize::from(is_right);
+                Ok((!is_right).then_some(WRONG_HASHES))
             }
-            self.separate(&entry, at, read.is_some().then_some(below))?;
+            Kind::Properties => {
+                let is_right = at == self.table.properties_at;
+                self.ends += usize::from(is_right);
+                Ok((!is_right).then_some(WRONG_COUNTS))
+            }
         }
-        Ok(())
     }
 
-    /// Notes the place that an index block gives to the block below it. Checks it if that is
-    /// readable: then `below` is the height of that block.
-    fn separate(
+    fn data(
         &mut self,
-        entry: &BlockEntry<'_>,
+        damages: &mut Vec<Damage>,
         at: Handle,
-        below: Option<u64>,
-    ) -> Result<(), Error> {
-        let mut place = (Vec::new(), entry.sequence);
-        entry.copy_key(&mut place.0)?;
-        let order = cmp_places((&place.0, place.1), (&self.last.0, self.last.1));
-        let is_right = match below {
-            Some(0) => order.is_ge(),
-            // The place of the last entry of that index block.
-            Some(_) => self.separator.as_ref().is_some_and(|last| last.place == place),
-            None => true,
-        };
-        if !is_right {
-            self.damaged(at, WRONG_INDEX);
+        block: Unsealed,
+    ) -> Result<Wrong, Error> {
+        let (mut wrong, mut first) = (None, None);
+        self.file.each_entry(damages, at, block, &mut |entry, tag| {
+            let found = self.entry(&entry, tag)?;
+            wrong = wrong.or(found);
+            if first.is_none() {
+                first = Some((memory::copy_of(entry.key)?, entry.sequence));
+            }
+            Ok(())
+        })?;
+        if let Some(first) = first {
+            let last = (memory::copy_of(&self.last.0)?, self.last.1);
+            self.wait(0, Waiting { at, first, last })?;
         }
-        self.separator = Some(Separator { place, ends_key: below.is_some() && order.is_ne() });
-        Ok(())
+        Ok(wrong.or_else(|| self.compare_hashes()))
     }
 
-    /// Checks a block of data.
-    fn data(&mut self, block: &Block, at: Handle) -> Result<(), Error> {
-        let mut key = Vec::new();
-        for (number, &tag) in block.tags().iter().enumerate() {
-            let Some(entry) = block.entry(number) else {
-                self.hashes = None;
-                self.damaged(at, "the entries of the block are not sound");
-                return Ok(());
-            };
-            entry.copy_key(&mut key)?;
-            let place = (&key[..], entry.sequence);
-            let is_first = self.seen.entries == 0;
-            if !is_first && cmp_places(place, (&self.last.0, self.last.1)).is_le() {
-                self.damaged(at, OUT_OF_ORDER);
-            }
-            if self.separator.as_ref().is_some_and(|separator| !separator.is_before(place)) {
-                self.damaged(at, WRONG_INDEX);
-            }
-            let hash = hash_of(&key, self.seed);
-            if is_first || key != self.last.0 {
-                self.seen.keys += 1;
-                self.compare_hash(hash, at)?;
-            }
-            if tag != tag_of(hash) {
-                self.damaged(at, WRONG_HASHES);
-            }
-            self.count(&key, &entry);
-            self.last.1 = entry.sequence;
-            std::mem::swap(&mut self.last.0, &mut key);
+    fn entry(&mut self, entry: &Entry<'_>, tag: u8) -> Result<Wrong, Error> {
+        let Entry { key, sequence, value } = *entry;
+        let (seen, hash) = (&mut self.seen, hash_of(key, self.seed));
+        let is_first = seen.entries == 0;
+        let is_after = cmp_places((&self.last.0, self.last.1), (key, sequence)).is_lt();
+        if is_first {
+            (seen.first_key, seen.first_sequence) = (memory::copy_of(key)?, sequence);
         }
-        Ok(())
-    }
-
-    fn count(&mut self, key: &[u8], entry: &BlockEntry<'_>) {
-        let seen = &mut self.seen;
-        if seen.entries == 0 {
-            seen.first_key = key.to_vec();
-            seen.first_sequence = entry.sequence;
+        if is_first || self.last.0 != key {
+            seen.keys += 1;
+            if self.compares {
+                push(&mut self.has, hash)?;
+            }
         }
         seen.entries += 1;
-        seen.tombstones += u64::from(entry.value.is_none());
-        seen.entry_bytes +=
-            (key.len() + entry.value.as_ref().map_or(0, |value| value.len())) as u64;
-        seen.first_sequence = seen.first_sequence.min(entry.sequence);
-        seen.last_sequence = seen.last_sequence.max(entry.sequence);
+        seen.tombstones += u64::from(value.is_none());
+        seen.entry_bytes += (key.len() + value.map_or(0, <[u8]>::len)) as u64;
+        seen.first_sequence = seen.first_sequence.min(sequence);
+        seen.last_sequence = seen.last_sequence.max(sequence);
+        self.last.0.clear();
+        memory::reserve(&mut self.last.0, key.len())?;
+        self.last.0.extend_from_slice(key);
+        self.last.1 = sequence;
+        if !is_first && !is_after {
+            return Ok(Some(OUT_OF_ORDER));
+        }
+        Ok((tag != tag_of(hash)).then_some(WRONG_HASHES))
     }
 
-    /// Compares the hash of the next key with the next one of the table.
-    fn compare_hash(&mut self, hash: u64, at: Handle) -> Result<(), Error> {
-        let Some((hashes, some, next)) = &mut self.hashes else { return Ok(()) };
-        if *next == some.len() {
-            hashes.next(some)?;
-            *next = 0;
+    /// Lets a block wait for the index block that names it.
+    fn wait(&mut self, height: usize, block: Waiting) -> Result<(), Error> {
+        if !self.compares {
+            return Ok(());
         }
-        let expected = some.get(*next).copied();
-        *next += 1;
-        if expected != Some(hash) {
-            self.hashes = None;
-            self.damaged(at, WRONG_HASHES);
+        while self.waiting.len() <= height {
+            memory::push(&mut self.waiting, VecDeque::new())?;
         }
-        Ok(())
+        push(&mut self.waiting[height], block)
     }
 
-    /// Returns what the entries say of the table.
-    fn finish(mut self) -> TableInfo {
-        self.seen.last_key = self.last.0;
-        self.seen
+    /// Checks an index block: it names those that waited longest.
+    fn index(&mut self, at: Handle, block: &Block) -> Result<Wrong, Error> {
+        let child = |number| block.entry(number).and_then(|entry| handle_of(block, &entry));
+        let is_first = |waiting: &VecDeque<Waiting>| {
+            waiting.front().is_some_and(|first| child(0) == Some(first.at))
+        };
+        let height = self.waiting.iter().position(is_first).unwrap_or(0);
+        let mut place = Place::default();
+        for number in 0..block.count() {
+            let waiting = self.waiting.get_mut(height).and_then(VecDeque::pop_front);
+            let waiting = waiting.filter(|waiting| child(number) == Some(waiting.at));
+            let (Some(waiting), Some(entry)) = (waiting, block.entry(number)) else {
+                return Ok(Some(WRONG_INDEX));
+            };
+            entry.copy_key(&mut place.0)?;
+            place.1 = entry.sequence;
+            let order = cmp_places((&place.0, place.1), (&waiting.last.0, waiting.last.1));
+            if height > 0 {
+                if order.is_ne() {
+                    return Ok(Some(WRONG_INDEX));
+                }
+                continue;
+            }
+            let is_behind = self.separator.as_ref().is_none_or(|it| it.is_before(&waiting.first));
+            if order.is_lt() || !is_behind {
+                return Ok(Some(WRONG_INDEX));
+            }
+            let place = (memory::copy_of(&place.0)?, place.1);
+            self.separator = Some(Separator { place, ends_key: order.is_ne() });
+        }
+        self.wait(height + 1, Waiting { at, first: Place::default(), last: place })?;
+        Ok(None)
     }
+
+    /// Checks a frame of hashes, which has as many as a reader takes from it.
+    fn hashes(&mut self, at: Handle, block: &Unsealed) -> Result<Wrong, Error> {
+        if !self.compares {
+            return Ok(None);
+        }
+        let (hashes, _) = block.raw().as_chunks();
+        let count = HASHES.min(self.table.info().keys.saturating_sub(self.hashed));
+        if at.stored != 8 * count || block.raw().len() as u64 != at.stored {
+            return Ok(Some(WRONG_HASHES));
+        }
+        self.hashed += count;
+        memory::reserve(&mut self.list, 8)?;
+        self.list.extend(at.offset.to_le_bytes());
+        for hash in hashes {
+            push(&mut self.had, u64::from_le_bytes(*hash))?;
+        }
+        Ok(self.compare_hashes())
+    }
+
+    /// Compares the hashes of the table with those of keys, as far as both are known. A frame of
+    /// hashes comes before the last of its keys.
+    fn compare_hashes(&mut self) -> Wrong {
+        let known = self.had.len().min(self.has.len());
+        let is_right = self.had.drain(..known).eq(self.has.drain(..known));
+        (self.compares && !(is_right && (self.has.len() as u64) < HASHES)).then_some(WRONG_HASHES)
+    }
+
+    /// Returns what is wrong with the table as a whole.
+    fn at_end(&mut self) -> Wrong {
+        self.seen.last_key = std::mem::take(&mut self.last.0);
+        let roots = self.waiting.iter().rposition(|waiting| !waiting.is_empty());
+        let is_root = |waiting: &Waiting| waiting.at == self.table.properties.root;
+        let mut waiting = self.waiting.iter().flatten();
+        if roots.map(|height| height as u64) != Some(self.table.height())
+            || !waiting.next().is_some_and(is_root)
+            || waiting.next().is_some()
+        {
+            Some(WRONG_INDEX)
+        } else if self.ends != 2 || self.seen != *self.table.info() {
+            Some(WRONG_COUNTS)
+        } else {
+            (self.had.len() + self.has.len() > 0).then_some(WRONG_HASHES)
+        }
+    }
+}
+
+/// Adds an item at the end.
+fn push<T>(items: &mut VecDeque<T>, item: T) -> Result<(), Error> {
+    let bytes = (items.len() + 1) as u64 * size_of::<T>() as u64;
+    items.try_reserve(1).map_err(|_| Error::OutOfMemory { bytes })?;
+    items.push_back(item);
+    Ok(())
 }

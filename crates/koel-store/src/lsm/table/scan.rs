@@ -1,14 +1,14 @@
-//! Reading what is left of a damaged table.
+//! A table file read from its start to its end: what a check and a salvage have in common.
 //!
-//! Frames are looked for from the start of the file to its end; behind a damaged one, at every
-//! byte. So neither the index nor the footer is needed, and what follows damage is found.
+//! Frames follow one another; behind a damaged one, the next is looked for at every byte. So
+//! neither the index nor the footer is needed, and what follows damage is found.
 
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::block::Block;
-use super::frame::{self, FrameHeader, HEADER, Kind, MAX_RAW, Unsealed};
+use super::frame::{self, FrameHeader, HEADER, Handle, Kind, MAX_RAW, Unsealed};
 use crate::Error;
 use crate::kernel::access::{self, read_up_to};
 use crate::kernel::bytes::usize_of;
@@ -21,9 +21,12 @@ use crate::lsm::entry::Entry;
 /// Bytes that are searched with one read.
 const WINDOW: usize = 64 << 10;
 
+/// What is wrong with a block that was written wrongly: its checksum matches.
+pub(super) const UNSOUND: &str = "the entries of the block are not sound";
+
 /// A table file that may be damaged.
 #[derive(Debug)]
-pub(in crate::lsm) struct DamagedTable {
+pub(in crate::lsm) struct TableFile {
     file: Arc<dyn File>,
     name: String,
     salt: u64,
@@ -32,16 +35,16 @@ pub(in crate::lsm) struct DamagedTable {
 }
 
 /// A sound frame.
-struct Sound {
-    kind: Kind,
-    offset: u64,
-    block: Unsealed,
+pub(super) struct Sound {
+    pub(super) kind: Kind,
+    pub(super) at: Handle,
+    pub(super) block: Unsealed,
 }
 
 /// Takes a sound frame, and adds what is wrong with its contents to the list.
 type EachSound<'a> = dyn FnMut(&mut Vec<Damage>, Sound) -> Result<(), Error> + 'a;
 
-impl DamagedTable {
+impl TableFile {
     /// Opens the file of table `number`. Returns `None` if there is none, or none that can be read.
     pub(in crate::lsm) fn open(
         folder: &dyn Folder,
@@ -62,74 +65,113 @@ impl DamagedTable {
         damages: &mut Vec<Damage>,
         each: &mut dyn FnMut(Entry<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut key = Vec::new();
-        self.frames(damages, &mut |damages, Sound { kind, offset, block }| {
-            if kind != Kind::Data {
-                return Ok(());
-            }
-            let block = Block::of_data(block.bytes, block.start);
-            let count = block.as_ref().map_or(0, Block::count);
-            let entries = block.as_ref().map(|block| (0..count).map_while(|at| block.entry(at)));
-            let mut sound = 0;
-            for entry in entries.into_iter().flatten() {
-                entry.copy_key(&mut key)?;
-                let value = entry.value.zip(block.as_ref()).map(|(at, block)| block.value(at));
-                each(Entry { key: &key, sequence: entry.sequence, value })?;
-                sound += 1;
-            }
-            if sound < count || block.is_none() {
-                let what = "the entries of the block are not sound";
-                damages.push(Damage::new(&self.name, offset, what));
-            }
-            Ok(())
+        self.frames(damages, &mut |damages, Sound { kind, at, block }| match kind {
+            Kind::Data => self.each_entry(damages, at, block, &mut |entry, _| each(entry)),
+            _ => Ok(()),
         })
     }
 
-    /// Returns the hashes of the keys that the table had and that [`entries`](Self::entries) does
-    /// not have any more, in ascending order. Hashes that were damaged too are not among them.
+    /// Calls `each` with the entries of a block of data and their tags.
+    pub(super) fn each_entry(
+        &self,
+        damages: &mut Vec<Damage>,
+        at: Handle,
+        block: Unsealed,
+        each: &mut dyn FnMut(Entry<'_>, u8) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let unsound = || self.damage(at.offset, UNSOUND);
+        let block = Block::of_data(block.bytes, block.start).filter(|block| block.count() > 0);
+        let Some(block) = block else {
+            damages.push(unsound());
+            return Ok(());
+        };
+        let mut key = Vec::new();
+        for (number, &tag) in block.tags().iter().enumerate() {
+            let Some(entry) = block.entry(number) else {
+                damages.push(unsound());
+                break;
+            };
+            entry.copy_key(&mut key)?;
+            let value = entry.value.map(|value| block.value(value));
+            each(Entry { key: &key, sequence: entry.sequence, value }, tag)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the number of hashes that the table still has, and those of keys that
+    /// [`entries`](Self::entries) does not have any more, in ascending order. If versions of one
+    /// key `may_span` several blocks, the keys on both sides of damage are among these.
     ///
     /// Takes 16 bytes of memory for each key.
-    pub(in crate::lsm) fn lost_hashes(&self, seed: u64) -> Result<Vec<u64>, Error> {
-        let (mut had, mut has) = (Vec::new(), Vec::new());
-        self.frames(&mut Vec::new(), &mut |_, frame| {
-            let (hashes, _) = frame.block.raw().as_chunks();
-            if frame.kind == Kind::Hashes {
+    pub(in crate::lsm) fn lost_hashes(
+        &self,
+        seed: u64,
+        may_span: bool,
+    ) -> Result<(u64, Vec<u64>), Error> {
+        let (mut had, mut has, mut damages) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut last, mut passed) = (None, 0);
+        self.frames(&mut damages, &mut |damages, Sound { kind, at, block }| match kind {
+            Kind::Hashes => {
+                let (hashes, _) = block.raw().as_chunks();
                 memory::reserve(&mut had, hashes.len())?;
                 had.extend(hashes.iter().map(|hash| u64::from_le_bytes(*hash)));
+                Ok(())
             }
-            Ok(())
+            Kind::Data => {
+                let before = damages.len();
+                self.each_entry(damages, at, block, &mut |entry, _| {
+                    let hash = Some(xxh3_64_with_seed(entry.key, seed));
+                    if may_span && before > passed {
+                        passed = before;
+                        has.pop();
+                        last = hash;
+                    }
+                    if last == hash {
+                        return Ok(());
+                    }
+                    last = hash;
+                    hash.map_or(Ok(()), |hash| memory::push(&mut has, hash))
+                })
+            }
+            _ => Ok(()),
         })?;
-        self.entries(&mut Vec::new(), &mut |entry| {
-            let hash = xxh3_64_with_seed(entry.key, seed);
-            if has.last() == Some(&hash) { Ok(()) } else { memory::push(&mut has, hash) }
-        })?;
+        if may_span && damages.len() > passed {
+            has.pop();
+        }
+        let count = had.len() as u64;
         has.sort_unstable();
         had.retain(|hash| has.binary_search(hash).is_err());
         had.sort_unstable();
         had.dedup();
-        Ok(had)
+        Ok((count, had))
     }
 
-    /// Calls `each` with every sound frame.
-    fn frames(&self, damages: &mut Vec<Damage>, each: &mut EachSound<'_>) -> Result<(), Error> {
+    /// Calls `each` with every sound frame, and adds what is damaged to `damages`.
+    pub(super) fn frames(
+        &self,
+        damages: &mut Vec<Damage>,
+        each: &mut EachSound<'_>,
+    ) -> Result<(), Error> {
         let end = self.end_of_frames(damages)?;
         let mut offset = file_header::SIZE as u64;
         while offset < end {
             let Some((header, frame)) = self.frame(offset, end)? else {
-                damages.push(Damage::new(&self.name, offset, "the checksum does not match"));
+                damages.push(self.damage(offset, "the checksum does not match"));
                 offset = self.next_frame(offset + 1, end)?;
                 continue;
             };
+            let at = Handle { offset, stored: header.stored };
             match frame {
-                Some(block) => each(damages, Sound { kind: header.kind, offset, block })?,
-                None => {
-                    let what = "the block cannot be decompressed";
-                    damages.push(Damage::new(&self.name, offset, what));
-                }
+                Some(block) => each(damages, Sound { kind: header.kind, at, block })?,
+                None => damages.push(self.damage(offset, "the block cannot be decompressed")),
             }
-            offset += HEADER as u64 + header.stored;
+            offset = at.end();
         }
         Ok(())
+    }
+
+    pub(super) fn damage(&self, offset: u64, what: &'static str) -> Damage {
+        Damage::new(&self.name, offset, what)
     }
 
     /// Returns the offset of the footer, or the end of the file if the footer is not sound.
@@ -137,11 +179,10 @@ impl DamagedTable {
         let mut bytes = [0; frame::FOOTER];
         let start = self.len.saturating_sub(bytes.len() as u64);
         self.read(&mut bytes, start)?;
-        let position = Position { salt: self.salt, segment: self.number, offset: start };
-        if frame::decode_footer(&bytes, position).is_some() {
+        if frame::decode_footer(&bytes, self.position(start)).is_some() {
             return Ok(start);
         }
-        damages.push(Damage::new(&self.name, start, "the footer is not sound"));
+        damages.push(self.damage(start, "the footer is not sound"));
         Ok(self.len)
     }
 
@@ -161,8 +202,7 @@ impl DamagedTable {
         memory::grow_to(&mut bytes, HEADER + usize_of(header.stored))?;
         let read = self.read(&mut bytes, offset)?;
         bytes.truncate(read);
-        let position = Position { salt: self.salt, segment: self.number, offset };
-        match frame::check(&bytes, position) {
+        match frame::check(&bytes, self.position(offset)) {
             Some(header) => Ok(Some((header, frame::decompress(bytes, header)?))),
             None => Ok(None),
         }
@@ -186,6 +226,10 @@ impl DamagedTable {
             from += (WINDOW - HEADER + 1) as u64;
         }
         Ok(end)
+    }
+
+    fn position(&self, offset: u64) -> Position {
+        Position { salt: self.salt, segment: self.number, offset }
     }
 
     fn read(&self, into: &mut [u8], offset: u64) -> Result<usize, Error> {
