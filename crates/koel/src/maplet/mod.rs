@@ -58,7 +58,8 @@ pub use values::Values;
 ///
 /// All entries of a key share two buckets, which have room for 8. Further pairs are in the
 /// [stash](Self::stashed_pairs): exactly, beside the table, up to the capacity. A pair in the stash
-/// takes 24 bytes of the file and about 40 in memory.
+/// takes 24 bytes of the file and about 40 in memory. [`get`](Self::get) returns it once, however many
+/// copies it has.
 ///
 /// In a large maplet some keys share both buckets, and the room for 8. Pairs in the stash, of 9
 /// million entries:
@@ -125,8 +126,7 @@ impl<S: Store> Maplet<S> {
     #[cold]
     #[inline(never)]
     fn with_stash<'a>(&'a self, address: u64, values: Values<'a>) -> Values<'a> {
-        let side = &self.body.state.side;
-        values.and(side.stashed(address), side.pairs(address))
+        values.and(self.body.state.side.pairs(address))
     }
 
     /// [`get`](Self::get) for each of `keys`. Writes the values of `keys[i]` to `values[i]`. Where

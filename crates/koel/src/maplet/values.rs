@@ -4,7 +4,8 @@ use crate::packing::Layout;
 use crate::side::{Pair, Range};
 use crate::table::Candidates;
 
-/// The values that may belong to a key, in no particular order. Empty by default.
+/// The values that may belong to a key, in no particular order. Empty by default. A pair in the
+/// stash comes once, however many copies it has: so a forged file cannot make it endless.
 #[derive(Clone, Debug)]
 pub struct Values<'a> {
     slots: Candidates,
@@ -13,10 +14,8 @@ pub struct Values<'a> {
     fingerprint_bits: u32,
     /// Pairs in the stash that are still to come.
     pairs: Option<Range<'a, Pair>>,
-    /// A value of the stash, and how often it is still to come.
-    again: (u64, u64),
-    /// How many values of the stash are still to come.
-    stashed: u64,
+    /// How many those are.
+    stashed: usize,
 }
 
 impl<'a> Values<'a> {
@@ -25,8 +24,9 @@ impl<'a> Values<'a> {
         Self { slots, fingerprint_bits: layout.fingerprint_bits(), ..Self::default() }
     }
 
-    /// These values, and then the `stashed` ones of pairs.
-    pub(super) fn and(self, stashed: u64, pairs: Option<Range<'a, Pair>>) -> Self {
+    /// These values, and then those of pairs.
+    pub(super) fn and(self, pairs: Option<Range<'a, Pair>>) -> Self {
+        let stashed = pairs.clone().map_or(0, Iterator::count);
         Self { pairs, stashed, ..self }
     }
 
@@ -34,13 +34,8 @@ impl<'a> Values<'a> {
     #[cold]
     #[inline(never)]
     fn next_stashed(&mut self) -> Option<u64> {
-        if self.again.1 == 0 {
-            let ((_, value), copies) = self.pairs.as_mut()?.next()?;
-            self.again = (value, copies);
-        }
-        self.again.1 -= 1;
         self.stashed -= 1;
-        Some(self.again.0)
+        self.pairs.as_mut()?.next().map(|((_, value), _)| value)
     }
 }
 
@@ -48,8 +43,7 @@ impl<'a> Values<'a> {
 impl Default for Values<'_> {
     #[inline]
     fn default() -> Self {
-        let (slots, pairs) = (Candidates::none(), None);
-        Self { slots, fingerprint_bits: 0, pairs, again: (0, 0), stashed: 0 }
+        Self { slots: Candidates::none(), fingerprint_bits: 0, pairs: None, stashed: 0 }
     }
 }
 
@@ -67,8 +61,7 @@ impl Iterator for Values<'_> {
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let stashed = usize::try_from(self.stashed).unwrap_or(usize::MAX);
-        let left = self.slots.count_left().saturating_add(stashed);
+        let left = self.slots.count_left() + self.stashed;
         (left, Some(left))
     }
 }
