@@ -1,27 +1,35 @@
 //! The errors of a store: data for programs, and a sentence that says what to do.
 
-use std::fmt;
 use std::io;
 use std::path::Path;
+
+use thiserror::Error as Described;
 
 use crate::kernel::file_names::{MANIFEST, StoreKind};
 
 /// Why an operation of a store failed. None of these errors loses acknowledged data.
-#[derive(Debug)]
+#[derive(Debug, Described)]
 #[non_exhaustive]
 pub enum Error {
     /// A system call failed.
+    #[error("cannot {action} {file}: {error}; {}", io_advice(.error))]
     Io {
         /// The action that failed, such as `read` or `sync`.
         action: &'static str,
         /// The file, or the folder for actions on names.
         file: String,
         /// The error of the system.
+        #[source]
         error: io::Error,
     },
     /// Another process, or another handle of this one, has the store open.
+    #[error("the store is open elsewhere; close it there, or open it read-only everywhere")]
     Locked,
     /// Bytes of a file are not what was written.
+    #[error(
+        "{file} is damaged at byte {offset}: {what}; {}, or salvage what can be read, and check the disk",
+        restore_advice(.file)
+    )]
     Damaged {
         /// The file.
         file: String,
@@ -31,29 +39,47 @@ pub enum Error {
         what: &'static str,
     },
     /// There is no store to read.
+    #[error(
+        "there is no store in {folder}: it has no file MANIFEST; check the name, or open it for \
+         writing to create it"
+    )]
     NoStore {
         /// The folder.
         folder: String,
     },
     /// There are files of a store, but there is no manifest.
+    #[error(
+        "the folder has files of a store but no MANIFEST; {RESTORE_MANIFEST}, or salvage what can be \
+         read"
+    )]
     NoManifest,
     /// The manifest is older than the log: it does not name a segment that was written after it.
     /// Nothing was changed or removed.
+    #[error(
+        "MANIFEST is older than {file}, which continues the log; {RESTORE_MANIFEST}; or move {file} \
+         out of the folder to go back to the state in MANIFEST"
+    )]
     OldManifest {
         /// The segment.
         file: String,
     },
     /// A segment and the manifest belong to different stores. Nothing was changed or removed.
+    #[error(
+        "MANIFEST and {file} belong to different stores; {RESTORE_MANIFEST}; or move {file} out of \
+         the folder if it is the wrong one"
+    )]
     OtherStore {
         /// The segment.
         file: String,
     },
     /// The folder has a store of another kind.
+    #[error("the folder has {}, or use another folder", open_advice(*.found))]
     WrongKind {
         /// Its kind.
         found: StoreKind,
     },
     /// A file has a later version of the format.
+    #[error("{file} has format version {version}, which is too new; use a newer version of koel")]
     Newer {
         /// The file.
         file: String,
@@ -62,19 +88,29 @@ pub enum Error {
     },
     /// An earlier write or sync failed, and it is not known what it left of the log. The store
     /// takes no more writes until it is opened again.
+    #[error(
+        "the store takes no more writes because an earlier one failed ({reason}); check the disk, \
+         then close and open the store"
+    )]
     Poisoned {
         /// The failure.
         reason: String,
     },
     /// The write was made, but not durably, and a reader may have seen it. Opening the store again
     /// shows whether it stayed. All other errors of a write say that it was not made.
+    #[error(
+        "the write may not be durable ({reason}); check the disk, then open the store again to see if \
+         the write is there"
+    )]
     InDoubt {
         /// What failed.
         reason: String,
     },
     /// The store was opened read-only.
+    #[error("the store was opened read-only; open it without `LogOptions::read_only` to write")]
     ReadOnly,
     /// A key or a value is longer than the store takes.
+    #[error("a {what} of {len} bytes is too long; the maximum is {max} bytes; split it")]
     TooLong {
         /// `key` or `value`.
         what: &'static str,
@@ -85,6 +121,11 @@ pub enum Error {
     },
     /// A batch has more bytes than the store takes at once: than fit into one segment of a log
     /// store, or than the options of an ordered store allow.
+    #[error(
+        "a batch of {bytes} bytes is too large; the maximum of this store is {max} bytes; write \
+         smaller batches, or raise the maximum: `LsmOptions::max_batch_bytes`, or \
+         `LogOptions::segment_bytes` when a log store is created"
+    )]
     BatchTooLarge {
         /// Bytes of its records.
         bytes: u64,
@@ -92,16 +133,23 @@ pub enum Error {
         max: u64,
     },
     /// The reader of a value failed, or ended early. Nothing was written.
+    #[error("the value could not be read: {error}; nothing was written")]
     Source {
         /// The error of the reader.
+        #[source]
         error: io::Error,
     },
     /// The store has as many segments as the index can address.
+    #[error(
+        "the store has {segments} segments, the maximum; compact it, or create one with larger \
+         segments"
+    )]
     Full {
         /// The number of segments.
         segments: u64,
     },
     /// Writes come faster than they can be merged, or merging fails. The write was not made.
+    #[error("the write was not made: it waited {waited} ms for {}", stall_advice(.reason.as_deref()))]
     Stalled {
         /// How long the write waited, in milliseconds.
         waited: u64,
@@ -109,22 +157,32 @@ pub enum Error {
         reason: Option<String>,
     },
     /// A key of an ingestion does not come after the one before it. Nothing was ingested.
+    #[error(
+        "the key of entry {entry} (counted from 0) does not come after the one before it; sort the \
+         entries by key, without duplicates; nothing was ingested"
+    )]
     NotSorted {
         /// The number of keys before it.
         entry: u64,
     },
     /// The compaction filter panicked. The merge was not made, and the filter is not called again
     /// until the store is opened again.
+    #[error(
+        "the compaction filter panicked ({reason}); the store goes on and keeps every entry; mend the \
+         filter and open the store again"
+    )]
     FilterPanicked {
         /// What the panic says.
         reason: String,
     },
     /// The folder for a checkpoint has files already.
+    #[error("{folder} is not empty; give the checkpoint a folder that is empty or does not exist")]
     NotEmpty {
         /// The folder.
         folder: String,
     },
     /// There is not enough memory.
+    #[error("cannot allocate {bytes} bytes of memory; free memory and try again")]
     OutOfMemory {
         /// The size of the allocation that failed.
         bytes: u64,
@@ -202,152 +260,23 @@ fn io_advice(error: &io::Error) -> &'static str {
     }
 }
 
-impl Error {
-    /// Writes the message of an error about a manifest that is missing or does not fit.
-    fn fmt_manifest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OldManifest { file } => write!(
-                f,
-                "MANIFEST is older than {file}, which continues the log; {RESTORE_MANIFEST}; or move \
-                 {file} out of the folder to go back to the state in MANIFEST"
-            ),
-            Self::OtherStore { file } => write!(
-                f,
-                "MANIFEST and {file} belong to different stores; {RESTORE_MANIFEST}; or move {file} \
-                 out of the folder if it is the wrong one"
-            ),
-            Self::WrongKind { found } => {
-                let (kind, name) = match found {
-                    StoreKind::Log => ("a log store", "LogStore"),
-                    StoreKind::Lsm => ("an ordered store", "LsmStore"),
-                };
-                write!(f, "the folder has {kind}; open it as {name}, or use another folder")
-            }
-            _ => write!(
-                f,
-                "the folder has files of a store but no MANIFEST; {RESTORE_MANIFEST}, or salvage \
-                 what can be read"
-            ),
-        }
-    }
+/// Returns what to do about a damaged file.
+fn restore_advice(file: &str) -> &'static str {
+    if file == MANIFEST { RESTORE_MANIFEST } else { "restore it from a backup" }
+}
 
-    /// Writes the message of an error that only an ordered store has.
-    fn fmt_ordered(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotSorted { entry } => write!(
-                f,
-                "the key of entry {entry} (counted from 0) does not come after the one before it; \
-                 sort the entries by key, without duplicates; nothing was ingested"
-            ),
-            Self::NotEmpty { folder } => write!(
-                f,
-                "{folder} is not empty; give the checkpoint a folder that is empty or does not exist"
-            ),
-            Self::FilterPanicked { reason } => write!(
-                f,
-                "the compaction filter panicked ({reason}); the store goes on and keeps every entry; \
-                 mend the filter and open the store again"
-            ),
-            Self::Stalled { waited, reason: Some(reason) } => write!(
-                f,
-                "the write was not made: it waited {waited} ms for room, and merging fails \
-                 ({reason}); solve that and try again"
-            ),
-            Self::Stalled { waited, .. } => write!(
-                f,
-                "the write was not made: it waited {waited} ms for merges; write more slowly, or \
-                 raise `LsmOptions::stall_limit`"
-            ),
-            _ => Ok(()),
-        }
-    }
-
-    /// Writes the message of an error about a write or a sync that failed.
-    fn fmt_failed_write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reason = self.reason();
-        match self {
-            Self::InDoubt { .. } => write!(
-                f,
-                "the write may not be durable ({reason}); check the disk, then open the store again \
-                 to see if the write is there"
-            ),
-            _ => write!(
-                f,
-                "the store takes no more writes because an earlier one failed ({reason}); check \
-                 the disk, then close and open the store"
-            ),
-        }
+/// Returns what a folder has, and how it is opened.
+fn open_advice(found: StoreKind) -> &'static str {
+    match found {
+        StoreKind::Log => "a log store; open it as LogStore",
+        StoreKind::Lsm => "an ordered store; open it as LsmStore",
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io { error, .. } => write!(f, "{}; {}", self.reason(), io_advice(error)),
-            Self::NoStore { folder } => write!(
-                f,
-                "there is no store in {folder}: it has no file MANIFEST; check the name, or open it \
-                 for writing to create it"
-            ),
-            Self::Locked => f.write_str(
-                "the store is open elsewhere; close it there, or open it read-only everywhere",
-            ),
-            Self::Damaged { file, offset, what } => {
-                let is_manifest = file == MANIFEST;
-                let advice =
-                    if is_manifest { RESTORE_MANIFEST } else { "restore it from a backup" };
-                write!(
-                    f,
-                    "{file} is damaged at byte {offset}: {what}; {advice}, or salvage what can be \
-                     read, and check the disk"
-                )
-            }
-            Self::NoManifest
-            | Self::OldManifest { .. }
-            | Self::OtherStore { .. }
-            | Self::WrongKind { .. } => self.fmt_manifest(f),
-            Self::Newer { file, version } => write!(
-                f,
-                "{file} has format version {version}, which is too new; use a newer version of koel"
-            ),
-            Self::InDoubt { .. } | Self::Poisoned { .. } => self.fmt_failed_write(f),
-            Self::ReadOnly => f.write_str(
-                "the store was opened read-only; open it without `LogOptions::read_only` to write",
-            ),
-            Self::TooLong { what, len, max } => write!(
-                f,
-                "a {what} of {len} bytes is too long; the maximum is {max} bytes; split it"
-            ),
-            Self::BatchTooLarge { bytes, max } => write!(
-                f,
-                "a batch of {bytes} bytes is too large; the maximum of this store is {max} bytes; \
-                 write smaller batches, or raise the maximum: `LsmOptions::max_batch_bytes`, or \
-                 `LogOptions::segment_bytes` when a log store is created"
-            ),
-            Self::Source { error } => {
-                write!(f, "the value could not be read: {error}; nothing was written")
-            }
-            Self::Full { segments } => write!(
-                f,
-                "the store has {segments} segments, the maximum; compact it, or create one with \
-                 larger segments"
-            ),
-            Self::Stalled { .. }
-            | Self::NotSorted { .. }
-            | Self::NotEmpty { .. }
-            | Self::FilterPanicked { .. } => self.fmt_ordered(f),
-            Self::OutOfMemory { bytes } => {
-                write!(f, "cannot allocate {bytes} bytes of memory; free memory and try again")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io { error, .. } | Self::Source { error } => Some(error),
-            _ => None,
-        }
+/// Returns what a write waited for, and what to do about that.
+fn stall_advice(reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) => format!("room, and merging fails ({reason}); solve that and try again"),
+        None => "merges; write more slowly, or raise `LsmOptions::stall_limit`".to_owned(),
     }
 }

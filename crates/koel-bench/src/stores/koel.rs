@@ -49,18 +49,29 @@ pub(super) fn unmerged(folder: &Path, memtable_bytes: u64) -> Result<Box<dyn Sto
     Ok(Box::new(options.memtable_bytes(memtable_bytes).open(folder)?))
 }
 
+/// What both stores do in the same words.
+macro_rules! calls_of_both {
+    () => {
+        fn put(&self, key: &Key, value: &[u8]) -> Result<(), Failure> {
+            Ok(self.put(key, value, Durability::None)?)
+        }
+
+        fn sync(&self) -> Result<(), Failure> {
+            Ok(self.sync()?)
+        }
+
+        fn get(&self, key: &Key, read: &mut dyn FnMut(&[u8])) -> Result<bool, Failure> {
+            Ok(self.get(key)?.map(|value| read(&value)).is_some())
+        }
+
+        fn close(self: Box<Self>) -> Result<(), Failure> {
+            Ok((*self).close()?)
+        }
+    };
+}
+
 impl Store for LogStore {
-    fn put(&self, key: &Key, value: &[u8]) -> Result<(), Failure> {
-        Ok(self.put(key, value, Durability::None)?)
-    }
-
-    fn sync(&self) -> Result<(), Failure> {
-        Ok(self.sync()?)
-    }
-
-    fn get(&self, key: &Key, read: &mut dyn FnMut(&[u8])) -> Result<bool, Failure> {
-        Ok(self.get(key)?.map(|value| read(&value)).is_some())
-    }
+    calls_of_both!();
 
     fn index_bytes(&self) -> Option<u64> {
         Some(self.stats().index_bytes)
@@ -69,31 +80,13 @@ impl Store for LogStore {
     fn reads(&self) -> Option<u64> {
         Some(self.stats().reads)
     }
-
-    fn close(self: Box<Self>) -> Result<(), Failure> {
-        Ok((*self).close()?)
-    }
 }
 
 impl Store for LsmStore {
-    fn put(&self, key: &Key, value: &[u8]) -> Result<(), Failure> {
-        Ok(self.put(key, value, Durability::None)?)
-    }
-
-    fn sync(&self) -> Result<(), Failure> {
-        Ok(self.sync()?)
-    }
-
-    fn get(&self, key: &Key, read: &mut dyn FnMut(&[u8])) -> Result<bool, Failure> {
-        Ok(self.get(key)?.map(|value| read(&value)).is_some())
-    }
+    calls_of_both!();
 
     fn index_bytes(&self) -> Option<u64> {
         Some(self.stats().guide_bytes)
-    }
-
-    fn close(self: Box<Self>) -> Result<(), Failure> {
-        Ok((*self).close()?)
     }
 
     fn scan(

@@ -19,6 +19,8 @@ use std::io::{self, Read};
 use fastcdc::v2020::FastCDC;
 use zstd::bulk::{Compressor, decompress};
 
+use crate::kernel::access::fill;
+
 /// How a file is cut into chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chunking {
@@ -112,17 +114,8 @@ impl<'a, R: Read> Cutter<'a, R> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        while self.end < self.buffer.len() {
-            match self.reader.read(&mut self.buffer[self.end..]) {
-                Ok(0) => {
-                    self.ended = true;
-                    break;
-                }
-                Ok(count) => self.end += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        self.end += fill(&mut self.buffer[self.end..], |rest, _| self.reader.read(rest))?;
+        self.ended = self.end < self.buffer.len();
         Ok(())
     }
 }

@@ -11,12 +11,10 @@ use std::collections::HashSet;
 use koel::{CuckooFilter, KeyHash};
 
 use super::archive::Archive;
-use super::entry::{Entry, Kind};
+use super::entry::Kind;
 use super::error::ArchiveError;
-use super::find::check_depth;
 use super::keys::{self, Hash};
-use super::names;
-use super::read::{Chunks, Listing};
+use super::read::Chunks;
 use crate::{CompactReport, Durability, Error};
 
 const FALSE_POSITIVES: f64 = 1e-6;
@@ -108,51 +106,26 @@ impl Archive {
         // There are not more parts than keys. If a broken file names more, the filter grows.
         let parts = self.store.stats().keys.max(1);
         let filter = CuckooFilter::builder(parts, FALSE_POSITIVES).grow_from(parts).build();
-        let mut marked = Marked {
-            archive: self,
-            named: filter.map_err(|_| INVALID_COUNT)?,
-            folders: HashSet::new(),
-        };
+        let mut named = filter.map_err(|_| INVALID_COUNT)?;
         let numbers = self.numbers()?;
         if let Some(damage) = numbers.damage {
             return Err(damage);
         }
+        // By height and root: a folder that several versions share is visited once.
+        let mut folders = HashSet::new();
         for number in numbers.all {
-            if let Some(version) = self.stored_version(number)? {
-                marked.mark(&version.name, &version.entry, 0)?;
-            }
+            let Some(version) = self.stored_version(number)? else { continue };
+            self.walk(&version.name, &version.entry, &mut |path, entry| {
+                let Some(content) = entry.content() else { return Ok(false) };
+                let is_folder = matches!(entry.kind, Kind::Folder(_));
+                if is_folder && !folders.insert((content.height, content.root)) {
+                    return Ok(false);
+                }
+                let chunks = Chunks::new(self, path, content);
+                chunks.each_hash(|hash| add(&mut named, hash)).map(|()| true)
+            })?;
         }
-        Ok(marked.named)
-    }
-}
-
-/// The parts of all versions that were visited.
-struct Marked<'a> {
-    archive: &'a Archive,
-    named: CuckooFilter,
-    /// The folders, by height and root: one that several versions share is visited once.
-    folders: HashSet<(u8, Hash)>,
-}
-
-impl Marked<'_> {
-    /// Marks the parts of an entry, and of all entries below it.
-    fn mark(&mut self, path: &[u8], entry: &Entry, depth: usize) -> Result<(), ArchiveError> {
-        let Some(content) = entry.content() else { return Ok(()) };
-        let is_folder = matches!(entry.kind, Kind::Folder(_));
-        if is_folder && !self.folders.insert((content.height, content.root)) {
-            return Ok(());
-        }
-        let chunks = Chunks::new(self.archive, path, content);
-        chunks.each_hash(|hash| add(&mut self.named, hash))?;
-        if !is_folder {
-            return Ok(());
-        }
-        check_depth(path, depth)?;
-        let mut listing = Listing::new(self.archive, path, content);
-        while let Some(entry) = listing.next()? {
-            self.mark(&names::join(path, &entry.name), &entry, depth + 1)?;
-        }
-        Ok(())
+        Ok(named)
     }
 }
 

@@ -86,14 +86,7 @@ impl Archive {
     }
 
     fn all_names(&self) -> Result<BTreeSet<Vec<u8>>, ArchiveError> {
-        let mut names = BTreeSet::new();
-        for number in self.numbers()?.all {
-            match self.stored_version(number) {
-                Err(error) if !error.is_damage() => return Err(error),
-                version => names.extend(version.ok().flatten().map(|version| version.name)),
-            }
-        }
-        Ok(names)
+        Ok(self.readable_versions()?.map(|version| version.name).collect())
     }
 
     /// Returns the numbers of the versions of a name. If its list is damaged, the versions tell.
@@ -102,15 +95,15 @@ impl Archive {
         if !listed.as_ref().is_err_and(ArchiveError::is_damage) {
             return Ok(listed?.unwrap_or_default());
         }
-        let mut numbers = Vec::new();
-        for number in self.numbers()?.all {
-            match self.stored_version(number) {
-                Ok(Some(version)) if version.name == name => numbers.push(number),
-                Err(error) if !error.is_damage() => return Err(error),
-                _ => {}
-            }
-        }
-        Ok(numbers)
+        let of_name = self.readable_versions()?.filter(|version| version.name == name);
+        Ok(of_name.map(|version| version.number).collect())
+    }
+
+    /// Returns the versions whose records are not damaged.
+    fn readable_versions(&self) -> Result<impl Iterator<Item = Version>, ArchiveError> {
+        let stored = self.numbers()?.all.into_iter().map(|number| self.stored_version(number));
+        let readable = stored.filter(|it| !it.as_ref().is_err_and(ArchiveError::is_damage));
+        Ok(readable.collect::<Result<Vec<_>, _>>()?.into_iter().flatten())
     }
 
     /// Removes a name with all its versions, durably. Returns whether it was there. The chunks stay

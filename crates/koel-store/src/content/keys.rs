@@ -38,7 +38,7 @@ pub(super) const SPARE: &[u8] = &[MARK, b'w'];
 /// Zero bytes after the next number: the records before and after it are in different sectors.
 const SECTOR: usize = 4096;
 
-/// The version of these records. Version 1 had no folders and no versions of files.
+/// The version of these records.
 pub(super) const FORMAT: u8 = 2;
 
 pub(super) fn chunk_key(hash: &Hash) -> Vec<u8> {
@@ -106,7 +106,7 @@ pub(super) fn decode_numbers(value: &[u8], what: &'static str) -> Result<Vec<u64
     let invalid = || ArchiveError::Record { what };
     let (format, rest) = value.split_first().ok_or_else(invalid)?;
     if *format != FORMAT {
-        return Err(if *format < FORMAT { ArchiveError::OldFormat } else { invalid() });
+        return Err(invalid());
     }
     let (numbers, rest) = rest.as_chunks::<8>();
     let numbers: Vec<u64> = numbers.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
@@ -127,11 +127,8 @@ pub(super) const INVALID_SPARE: ArchiveError =
 pub(super) const INVALID_NEXT_NUMBER: ArchiveError =
     ArchiveError::Record { what: "the number of versions" };
 
-/// Decodes the value of [`NEXT_NUMBER`]. In version 1 it had 8 bytes.
+/// Decodes the value of [`NEXT_NUMBER`].
 pub(super) fn decode_next_number(value: &[u8]) -> Result<u64, ArchiveError> {
-    if value.len() == 8 {
-        return Err(ArchiveError::OldFormat);
-    }
     let number = value.strip_prefix(&[FORMAT]).and_then(<[u8]>::split_first_chunk);
     match number {
         Some((number, zeros)) if zeros.iter().all(|byte| *byte == 0) => {
@@ -163,13 +160,11 @@ mod tests {
         let bytes = encode_numbers(&[1, 7]);
         assert_eq!(bytes, [2, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(decode_numbers(&bytes, "x").unwrap(), [1, 7]);
-        for wrong in [&bytes[..0], &bytes[..1], &bytes[..16], &encode_numbers(&[7, 7])] {
+        for wrong in [&bytes[..0], &bytes[..1], &bytes[..16], &[1; 17], &encode_numbers(&[7, 7])] {
             assert!(matches!(decode_numbers(wrong, "x"), Err(ArchiveError::Record { .. })));
         }
-        assert!(matches!(decode_numbers(&[1; 57], "x"), Err(ArchiveError::OldFormat)));
         assert_eq!(decode_next_number(&encode_next_number(7)).unwrap(), 7);
         assert!(encode_next_number(7).len() > SECTOR);
-        assert!(matches!(decode_next_number(&[7; 8]), Err(ArchiveError::OldFormat)));
         assert!(matches!(decode_next_number(&bytes), Err(ArchiveError::Record { .. })));
     }
 }

@@ -24,7 +24,6 @@ impl Archive {
     pub fn repair(&self) -> Result<u64, ArchiveError> {
         let mut known = lock(&self.known_names);
         *known = None;
-        // Refuses an archive of an earlier version.
         let next = self.next_number()?.max(self.free_number()?);
         let value = keys::encode_next_number(next);
         if self.store.get(keys::NEXT_NUMBER).ok().flatten().as_ref() != Some(&value) && next > 1 {

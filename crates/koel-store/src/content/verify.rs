@@ -39,8 +39,7 @@ struct Verification<'a> {
     archive: &'a Archive,
     /// What was read already, as a file or as a folder, by height and root.
     seen: HashMap<(bool, u8, Hash), Sound>,
-    broken: Vec<(String, String)>,
-    changed: BTreeSet<String>,
+    report: ArchiveVerifyReport,
     progress: &'a mut dyn FnMut(u64),
 }
 
@@ -62,22 +61,19 @@ impl Archive {
         let mut verification = Verification {
             archive: self,
             seen: HashMap::new(),
-            broken: Vec::new(),
-            changed: BTreeSet::new(),
+            report: ArchiveVerifyReport::default(),
             progress: &mut progress,
         };
-        let (mut sound, mut bytes) = (0, 0_u64);
         let numbers = self.numbers()?;
         for number in numbers.all {
             let found = verification.check_version(number);
-            sound += found.files;
-            bytes = bytes.saturating_add(found.bytes);
+            verification.report.sound += found.files;
+            verification.report.bytes = verification.report.bytes.saturating_add(found.bytes);
         }
         if let Some(damage) = numbers.damage {
-            verification.report("list of versions".to_owned(), damage);
+            verification.note("list of versions".to_owned(), damage);
         }
-        let Verification { broken, changed, .. } = verification;
-        Ok(ArchiveVerifyReport { sound, bytes, broken, changed })
+        Ok(verification.report)
     }
 }
 
@@ -87,7 +83,7 @@ impl Verification<'_> {
             Ok(None) => return Sound::default(),
             Ok(Some(version)) => version,
             Err(error) => {
-                self.report(format!("version {number}"), error);
+                self.note(format!("version {number}"), error);
                 return Sound::default();
             }
         };
@@ -97,7 +93,7 @@ impl Verification<'_> {
             }
             Ok(_) => Sound::default(),
             Err(error) => {
-                self.report(names::escape(&version.name), error);
+                self.note(names::escape(&version.name), error);
                 Sound::default()
             }
         }
@@ -106,7 +102,7 @@ impl Verification<'_> {
     fn check(&mut self, path: &[u8], entry: &Entry, depth: usize) -> Sound {
         let Some(content) = entry.content() else { return Sound::default() };
         if matches!(entry.kind, Kind::File(file) if file.changed_while_read) {
-            self.changed.insert(names::escape(path));
+            self.report.changed.insert(names::escape(path));
         }
         let is_folder = matches!(entry.kind, Kind::Folder(_));
         let key = (is_folder, content.height, content.root);
@@ -122,7 +118,7 @@ impl Verification<'_> {
             })
         };
         if let Err(error) = checked {
-            self.report(names::escape(path), error);
+            self.note(names::escape(path), error);
         }
         self.seen.insert(key, sound);
         sound
@@ -153,11 +149,11 @@ impl Verification<'_> {
         Ok(())
     }
 
-    fn report(&mut self, name: String, error: ArchiveError) {
+    fn note(&mut self, name: String, error: ArchiveError) {
         let what = match error {
             ArchiveError::Broken { what, .. } => what,
             error => error.to_string(),
         };
-        self.broken.push((name, what));
+        self.report.broken.push((name, what));
     }
 }

@@ -73,16 +73,11 @@ impl Archive {
     /// may be versions that cannot be found, the last item is the damage.
     ///
     /// # Errors
-    /// [`ArchiveError::OldFormat`], and those of the store.
+    /// Those of the store.
     pub fn entries(
         &self,
     ) -> Result<impl Iterator<Item = Result<Version, ArchiveError>>, ArchiveError> {
-        let newest = |(version, is_newest): (Version, bool)| is_newest.then_some(version);
-        let Numbers { all, damage } = self.numbers()?;
-        let listed = all.into_iter().filter_map(move |number| {
-            self.listed(number).map(|found| found.and_then(newest)).transpose()
-        });
-        Ok(listed.chain(damage.map(Err)))
+        self.list(true)
     }
 
     /// Returns all versions of all names, by ascending number, as [`entries`](Self::entries) does.
@@ -92,9 +87,19 @@ impl Archive {
     pub fn versions(
         &self,
     ) -> Result<impl Iterator<Item = Result<Version, ArchiveError>>, ArchiveError> {
+        self.list(false)
+    }
+
+    fn list(
+        &self,
+        newest_only: bool,
+    ) -> Result<impl Iterator<Item = Result<Version, ArchiveError>>, ArchiveError> {
+        let is_meant = move |(version, is_newest): (Version, bool)| {
+            (is_newest || !newest_only).then_some(version)
+        };
         let Numbers { all, damage } = self.numbers()?;
-        let listed = all.into_iter().filter_map(|number| {
-            self.listed(number).map(|found| found.map(|(version, _)| version)).transpose()
+        let listed = all.into_iter().filter_map(move |number| {
+            self.listed(number).map(|found| found.and_then(is_meant)).transpose()
         });
         Ok(listed.chain(damage.map(Err)))
     }

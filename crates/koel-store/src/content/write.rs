@@ -27,10 +27,7 @@ pub(super) struct Writer<'a> {
 }
 
 /// Hashes that are in no list yet, for each height.
-#[derive(Debug, Default)]
-struct Pending {
-    hashes: Vec<Vec<u8>>,
-}
+type Pending = Vec<Vec<u8>>;
 
 impl<'a> Writer<'a> {
     pub(super) fn new(archive: &'a Archive) -> Self {
@@ -91,18 +88,18 @@ impl<'a> Writer<'a> {
 
     /// Adds a hash of this height, and stores the list if it is full.
     fn add(&self, pending: &mut Pending, height: usize, hash: Hash) -> Result<(), ArchiveError> {
-        if pending.hashes.len() == height {
-            pending.hashes.push(Vec::new());
+        if pending.len() == height {
+            pending.push(Vec::new());
         }
-        pending.hashes[height].extend(hash);
-        if pending.hashes[height].len() < keys::LIST * 32 {
+        pending[height].extend(hash);
+        if pending[height].len() < keys::LIST * 32 {
             return Ok(());
         }
         self.store_list(pending, height)
     }
 
     fn store_list(&self, pending: &mut Pending, height: usize) -> Result<(), ArchiveError> {
-        let list = std::mem::take(&mut pending.hashes[height]);
+        let list = std::mem::take(&mut pending[height]);
         let hash = *blake3::hash(&list).as_bytes();
         self.store_once(&keys::list_key(&hash), &list)?;
         self.add(pending, height + 1, hash)
@@ -112,10 +109,10 @@ impl<'a> Writer<'a> {
     fn finish(&self, mut pending: Pending) -> Result<(u8, Hash), ArchiveError> {
         let mut height = 0;
         loop {
-            let is_top = height + 1 == pending.hashes.len();
-            match pending.hashes[height][..].try_into() {
+            let is_top = height + 1 == pending.len();
+            match pending[height][..].try_into() {
                 Ok(root) if is_top => return Ok((u8::try_from(height).unwrap_or(u8::MAX), root)),
-                Err(_) if pending.hashes[height].is_empty() => {}
+                Err(_) if pending[height].is_empty() => {}
                 _ => self.store_list(&mut pending, height)?,
             }
             height += 1;

@@ -54,7 +54,7 @@ pub(crate) fn read_exact(source: &mut dyn Read, into: &mut [u8]) -> io::Result<(
 /// Calls `read` with the rest of `into` and the number of bytes before it, until there is no rest
 /// or nothing was read. Returns the number of bytes read.
 #[inline]
-fn fill(
+pub(crate) fn fill(
     into: &mut [u8],
     mut read: impl FnMut(&mut [u8], usize) -> io::Result<usize>,
 ) -> io::Result<usize> {

@@ -79,7 +79,7 @@ pub(crate) struct Manifest {
 pub(crate) struct LogEntry {
     pub(crate) number: u64,
     pub(crate) end: u64,
-    /// In a log store: see [`Segment::cleaned`](super::segment::Segment::cleaned).
+    /// In a log store: see [`Segment::cleaned`](super::segment::Segment).
     pub(crate) cleaned: u64,
 }
 

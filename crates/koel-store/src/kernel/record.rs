@@ -66,27 +66,18 @@ const MORE: u64 = 0x80;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The key has this value.
-    Value,
+    Value = 1,
     /// The key has this value, stored in blocks.
-    Large,
+    Large = 2,
     /// The key has no value.
-    Tombstone,
+    Tombstone = 3,
     /// No key. The 8 bytes of value are an offset in this segment: everything before it was durable
     /// when the mark was written.
-    Mark,
+    Mark = 4,
 }
 
 impl Kind {
     const ALL: [Self; 4] = [Self::Value, Self::Large, Self::Tombstone, Self::Mark];
-
-    fn flag(self) -> u64 {
-        match self {
-            Self::Value => 1,
-            Self::Large => 2,
-            Self::Tombstone => 3,
-            Self::Mark => 4,
-        }
-    }
 }
 
 /// The position of bytes in a store, which their checksum covers.
@@ -158,7 +149,7 @@ impl Header {
             return None;
         }
         let meta = u64_at(bytes, CHECKSUM);
-        let kind = Kind::ALL.into_iter().find(|kind| kind.flag() == meta & KIND)?;
+        let kind = Kind::ALL.into_iter().find(|kind| *kind as u64 == meta & KIND)?;
         let lens = u64_at(bytes, CONTENT);
         let wide = |len, max_flag| if meta & max_flag == 0 { len } else { len | MAX_LEN };
         let (key_len, value_len) = if meta & WIDE == 0 {
@@ -180,7 +171,7 @@ impl Header {
 
     fn meta(&self) -> u64 {
         let more = if self.more { MORE } else { 0 };
-        self.sequence << 8 | self.kind.flag() | self.length_flags() | more
+        self.sequence << 8 | self.kind as u64 | self.length_flags() | more
     }
 
     #[inline]

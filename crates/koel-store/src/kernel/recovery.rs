@@ -77,7 +77,7 @@ pub(crate) fn open_log(
 ) -> Result<Vec<Arc<Segment>>, Error> {
     let open = |(place, entry): (usize, &LogEntry)| {
         let file = Segment::open(folder, manifest.salt, entry.number)?;
-        file.set_cleaned(entry.cleaned);
+        file.cleaned.set(entry.cleaned);
         check_length(&file, entry.end, manifest.has_exact_end(place))?;
         Ok(Arc::new(file))
     };

@@ -55,14 +55,14 @@ pub(crate) struct Segment {
     salt: u64,
     /// Bytes of the file that are header and records.
     end: AtomicU64,
-    /// Bytes of dead records, without tombstones.
-    dead: Counter,
+    /// Bytes of records that compaction would drop now, without tombstones.
+    pub(crate) dead: Counter,
     /// Bytes of tombstones.
-    tombstones: Counter,
-    /// See [`cleaned`](Self::cleaned).
-    cleaned: Counter,
-    /// See [`last_sequence`](Self::last_sequence).
-    last_sequence: Counter,
+    pub(crate) tombstones: Counter,
+    /// A sequence number: the segment has no record that was dead when the log had reached it.
+    pub(crate) cleaned: Counter,
+    /// The greatest sequence number of the records.
+    pub(crate) last_sequence: Counter,
     /// Bytes of records, without marks.
     record_bytes: Counter,
     /// The number of records that one read can return.
@@ -161,42 +161,10 @@ impl Segment {
         self.end.store(end, Ordering::Release);
     }
 
-    /// Returns the bytes of records that compaction would drop now, without tombstones.
-    pub(crate) fn dead(&self) -> u64 {
-        self.dead.get()
-    }
-
-    pub(crate) fn add_dead(&self, bytes: u64) {
-        self.dead.add(bytes);
-    }
-
-    pub(crate) fn tombstones(&self) -> u64 {
-        self.tombstones.get()
-    }
-
-    pub(crate) fn add_tombstones(&self, bytes: u64) {
-        self.tombstones.add(bytes);
-    }
-
-    /// Returns a sequence number: the segment has no record that was dead when the log had reached
-    /// it.
-    pub(crate) fn cleaned(&self) -> u64 {
-        self.cleaned.get()
-    }
-
-    pub(crate) fn set_cleaned(&self, sequence: u64) {
-        self.cleaned.set(sequence);
-    }
-
-    /// Returns the greatest sequence number of the records.
-    pub(crate) fn last_sequence(&self) -> u64 {
-        self.last_sequence.get()
-    }
-
     /// Notes that the segment has a record with this sequence number. Only the thread that writes
     /// or opens the segment calls this and [`add_record`](Self::add_record).
     pub(crate) fn observe_sequence(&self, sequence: u64) {
-        self.last_sequence.set(self.last_sequence().max(sequence));
+        self.last_sequence.set(self.last_sequence.get().max(sequence));
     }
 
     /// Counts a record of this many bytes that is not a mark.

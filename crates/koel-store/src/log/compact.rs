@@ -164,7 +164,7 @@ impl Store {
         let has_gain = |active: &Arc<Segment>| {
             let many_marks =
                 active.marks() * 100 >= active.end() * Policy::THOROUGH.segment_percent;
-            active.dead() + active.tombstones() > 0 || many_marks
+            active.dead.get() + active.tombstones.get() > 0 || many_marks
         };
         if end.file.as_ref().is_some_and(has_gain) {
             self.start_segment(&mut end)?;
@@ -179,7 +179,7 @@ impl Store {
         let copied = self.copy(run, &mut outputs, pace);
         if let Ok(true) = copied {
             for output in &outputs {
-                output.segment.set_cleaned(run.now);
+                output.segment.cleaned.set(run.now);
             }
             return Ok(Some(outputs));
         }
@@ -295,7 +295,7 @@ impl Store {
                     continue;
                 }
                 if !self.index.contains(note.hash, old) {
-                    output.segment.add_dead(note.size());
+                    output.segment.dead.add(note.size());
                     continue;
                 }
                 Watch::notify(&mut end.own.watches, old);

@@ -93,7 +93,7 @@ impl Note {
     pub(super) fn count_in(&self, segment: &Segment) {
         segment.add_record(self.size());
         if self.is_tombstone() {
-            segment.add_tombstones(self.size());
+            segment.tombstones.add(self.size());
         }
     }
 
@@ -163,7 +163,7 @@ impl Notes {
             segment.position(0).salt,
             segment.number,
             segment.end(),
-            segment.last_sequence(),
+            segment.last_sequence.get(),
         ];
         self.bytes[..HEADER].copy_from_slice(numbers.map(u64::to_le_bytes).as_flattened());
         let content = self.bytes.len();

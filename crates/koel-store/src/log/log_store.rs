@@ -92,7 +92,12 @@ impl LogOptions {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_in(self, folder: Arc<dyn Folder>) -> Result<LogStore, Error> {
-        LogStore::open_in(folder, &self)
+        let folder: Arc<dyn Folder> = Arc::new(Pool::new(folder, self.max_open_files));
+        let lock = FolderLock::take(&*folder)?;
+        let store = Arc::new(Store::open(folder, &self)?);
+        let mut opened = LogStore { store, threads: Threads::default(), _lock: lock };
+        opened.start_threads(&self)?;
+        Ok(opened)
     }
 }
 
@@ -103,15 +108,6 @@ impl LogStore {
     /// As [`LogOptions::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         LogOptions::default().open(path)
-    }
-
-    fn open_in(folder: Arc<dyn Folder>, options: &LogOptions) -> Result<Self, Error> {
-        let folder: Arc<dyn Folder> = Arc::new(Pool::new(folder, options.max_open_files));
-        let lock = FolderLock::take(&*folder)?;
-        let store = Arc::new(Store::open(folder, options)?);
-        let mut opened = Self { store, threads: Threads::default(), _lock: lock };
-        opened.start_threads(options)?;
-        Ok(opened)
     }
 
     fn start_threads(&mut self, options: &LogOptions) -> Result<(), Error> {

@@ -309,7 +309,7 @@ impl Store {
         let location = self.segments.location(segment, note.offset());
         let old = self.previous_record(segment, note, key)?;
         if let Some(old) = &old {
-            old.segment.add_dead(old.size);
+            old.segment.dead.add(old.size);
         }
         let new = (!note.is_tombstone()).then_some(location);
         self.index.update(note.hash, old.map(|old| old.location), new)

@@ -98,7 +98,8 @@ impl Usage {
 /// Returns the sequence number up to which all of `segments` are clean, in a log whose last record
 /// has sequence number `now`.
 pub(super) fn clean_up_to(segments: &[Arc<Segment>], now: u64) -> u64 {
-    let clean = |segment: &Arc<Segment>| if segment.dead() == 0 { now } else { segment.cleaned() };
+    let clean =
+        |segment: &Arc<Segment>| if segment.dead.get() == 0 { now } else { segment.cleaned.get() };
     segments.iter().map(clean).min().unwrap_or(now)
 }
 
@@ -106,8 +107,9 @@ pub(super) fn clean_up_to(segments: &[Arc<Segment>], now: u64) -> u64 {
 pub(super) fn usages(sealed: &[Arc<Segment>], now: u64) -> Vec<Usage> {
     let (mut floor, mut stays_unclean) = (now, false);
     let usage = |segment: &Arc<Segment>| {
-        let (dead, tombstones, bytes) = (segment.dead(), segment.tombstones(), segment.end());
-        let hides_nothing = segment.last_sequence() <= floor;
+        let (dead, tombstones, bytes) =
+            (segment.dead.get(), segment.tombstones.get(), segment.end());
+        let hides_nothing = segment.last_sequence.get() <= floor;
         let droppable = dead + segment.marks() + if hides_nothing { tombstones } else { 0 };
         let damaged = segment.damage().is_some();
         let may_be_dropped_later = !damaged && !hides_nothing && !stays_unclean;
@@ -117,8 +119,8 @@ pub(super) fn usages(sealed: &[Arc<Segment>], now: u64) -> Vec<Usage> {
             bytes,
             reclaimable: if damaged { 0 } else { droppable.min(bytes) },
             tombstones: if may_be_dropped_later { tombstones } else { 0 },
-            uncleaned: (dead > 0 && !damaged).then(|| segment.cleaned()),
-            age: now.saturating_sub(segment.cleaned().max(segment.last_sequence())),
+            uncleaned: (dead > 0 && !damaged).then(|| segment.cleaned.get()),
+            age: now.saturating_sub(segment.cleaned.get().max(segment.last_sequence.get())),
             damaged,
         }
     };

@@ -71,7 +71,7 @@ impl Store {
             LogEntry {
                 number: segment.number,
                 end: if clean || place < last { segment.end() } else { known },
-                cleaned: segment.cleaned(),
+                cleaned: segment.cleaned.get(),
             }
         };
         Manifest {
@@ -154,8 +154,8 @@ impl Store {
             index_bytes: self.index.bytes(),
             segments: segments.len() as u64,
             log_bytes: segments.iter().map(|segment| segment.end()).sum(),
-            dead_bytes: segments.iter().map(|segment| segment.dead()).sum(),
-            tombstone_bytes: segments.iter().map(|segment| segment.tombstones()).sum(),
+            dead_bytes: segments.iter().map(|segment| segment.dead.get()).sum(),
+            tombstone_bytes: segments.iter().map(|segment| segment.tombstones.get()).sum(),
             user_bytes: self.counts.user.get(),
             appended_bytes: self.counts.appended.get(),
             compacted_bytes: self.counts.compacted.get(),

@@ -204,7 +204,7 @@ impl Store {
         let location = self.segments.location(active, note.offset());
         if let Some(old) = &old {
             Watch::notify(&mut end.own.watches, old.location);
-            old.segment.add_dead(old.size);
+            old.segment.dead.add(old.size);
         }
         let new = (!note.is_tombstone()).then_some(location);
         let indexed = self.index.update(note.hash, old.map(|old| old.location), new);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::compaction::{Rules, rewrite};
+use super::compaction::{Rules, Sink, merge};
 use super::entry::Entry;
 use super::memtable::{Memtable, MemtableCursor};
 use super::store::Store;
@@ -51,10 +51,11 @@ impl Store {
         };
         drop(state);
         let table = self.write_table(false, |sink| {
-            rewrite(&mut MemtableCursor::new(memtable.clone()), rules, sink)
+            let cursor = Box::new(MemtableCursor::new(memtable.clone()));
+            merge(vec![cursor], rules, |key| self.hash(key), 0, sink).map(drop)
         })?;
-        self.counts.flushed.add(table.as_ref().map_or(0, |(table, ())| table.info().bytes));
-        self.install_flushed(memtable.log, table.map(|(table, ())| table))?;
+        self.counts.flushed.add(table.as_ref().map_or(0, |table| table.info().bytes));
+        self.install_flushed(memtable.log, table)?;
         drop(self.folder.remove(&file_names::segment(memtable.log)));
         self.threads.merge_due.send(Signal::Work);
         self.threads.notify_progress();
@@ -77,13 +78,13 @@ impl Store {
         flushed
     }
 
-    /// Writes a table of the entries that `fill` passes on, durably, and opens it. Returns it with
-    /// the result of `fill`, or `None` without entries. `is_last` if no older run stays.
-    pub(super) fn write_table<R>(
+    /// Writes a table of the entries that `fill` passes on, durably, and opens it. Returns it, or
+    /// `None` without entries. `is_last` if no older run stays.
+    pub(super) fn write_table(
         &self,
         is_last: bool,
-        fill: impl FnOnce(&mut dyn FnMut(Entry<'_>) -> Result<(), Error>) -> Result<R, Error>,
-    ) -> Result<Option<(Arc<Table>, R)>, Error> {
+        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), Error>,
+    ) -> Result<Option<Arc<Table>>, Error> {
         let number = self.take_number();
         let written = self.try_write_table(number, is_last, fill);
         if !matches!(written, Ok(Some(_))) {
@@ -93,22 +94,22 @@ impl Store {
         written
     }
 
-    fn try_write_table<R>(
+    fn try_write_table(
         &self,
         number: u64,
         is_last: bool,
-        fill: impl FnOnce(&mut dyn FnMut(Entry<'_>) -> Result<(), Error>) -> Result<R, Error>,
-    ) -> Result<Option<(Arc<Table>, R)>, Error> {
+        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), Error>,
+    ) -> Result<Option<Arc<Table>>, Error> {
         let options = self.options.table_options(self.salt, self.seed, is_last);
         let mut builder = TableBuilder::new(&*self.folder, number, &options)?;
-        let filled = fill(&mut |entry| builder.add(entry))?;
+        fill(&mut |entry| builder.add(entry))?;
         if builder.entries() == 0 {
             return Ok(None);
         }
         builder.finish()?;
         self.folder.sync().map_err(Error::io("sync", FOLDER))?;
         let table = Table::open(&*self.folder, number, self.salt, &self.cache)?;
-        Ok(Some((Arc::new(table), filled)))
+        Ok(Some(Arc::new(table)))
     }
 
     /// Replaces a memtable by a run, on disk and in memory.
@@ -192,8 +193,8 @@ impl Store {
             manifest.sequence = end.sequence;
         })?;
         end.announced = true;
+        let (mut count, mut last) = (0, Vec::new());
         let written = self.write_table(false, |sink| {
-            let (mut count, mut last) = (0, Vec::new());
             for (key, value) in entries {
                 let (key, value) = (key.as_ref(), value.as_ref());
                 check_lengths(key.len() as u64, value.len() as u64)?;
@@ -207,9 +208,9 @@ impl Store {
                 self.counts.user.add((key.len() + value.len()) as u64);
                 count += 1;
             }
-            Ok(count)
+            Ok(())
         })?;
-        let Some((table, count)) = written else { return Ok(0) };
+        let Some(table) = written else { return Ok(0) };
         self.counts.flushed.add(table.info().bytes);
         self.install(
             |version| version.with_run(table.clone()),

@@ -16,9 +16,10 @@
 //!
 //! Memory: 16 bytes for each key of the damaged table, for the time of the check.
 
+use std::ops::Range;
 use std::time::Instant;
 
-use super::compaction::{Job, Rules, RunShape, merge};
+use super::compaction::{Rules, RunShape, merge};
 use super::entry::Cursor;
 use super::store::{Store, stopped};
 use super::table::{Table, TableFile};
@@ -82,7 +83,7 @@ impl Store {
         }
         let job = self.reserve(|_, shapes| {
             let is_free = shapes.iter().all(|shape| !shape.busy);
-            is_free.then_some(Job { runs: 0..shapes.len() })
+            is_free.then_some(0..shapes.len())
         });
         job.map_or(Ok(false), |mut job| self.run_job(&mut job).map(|()| true))
     }
@@ -105,7 +106,7 @@ impl Store {
     /// Picks runs to merge and marks them.
     fn reserve(
         &self,
-        pick: impl FnOnce(&[bool], &[RunShape]) -> Option<Job>,
+        pick: impl FnOnce(&[bool], &[RunShape]) -> Option<Range<usize>>,
     ) -> Option<Reserved<'_>> {
         let (mut jobs, now) = (lock(&self.jobs), Instant::now());
         let version = self.state.load().version.clone();
@@ -117,8 +118,8 @@ impl Store {
         let avoided: Vec<bool> =
             runs.iter().map(|run| jobs.is_avoided(run.number(), now)).collect();
         let job = pick(&avoided, &shapes)?;
-        let is_bottom = job.runs.end == runs.len();
-        let inputs = runs.get(job.runs)?.to_vec();
+        let is_bottom = job.end == runs.len();
+        let inputs = runs.get(job)?.to_vec();
         let pairs: u64 = runs.iter().map(|run| run.table.info().keys).sum();
         let most = pairs / PAIRS_PER_SURPLUS + FREE_SURPLUS;
         let surplus_limit = most.saturating_sub(version.surplus());
@@ -128,7 +129,7 @@ impl Store {
     }
 
     /// Picks a merge of neighbours none of which is `avoided`.
-    fn pick(&self, avoided: &[bool], shapes: &[RunShape]) -> Option<Job> {
+    fn pick(&self, avoided: &[bool], shapes: &[RunShape]) -> Option<Range<usize>> {
         let mut start = 0;
         avoided.split(|&is_avoided| is_avoided).find_map(|group| {
             let runs = start..start + group.len();
@@ -136,7 +137,7 @@ impl Store {
             // The other runs need ids too.
             let most_runs = self.options.most_runs().saturating_sub(shapes.len() - group.len());
             let job = self.options.picker(most_runs).pick(&shapes[runs.clone()])?;
-            Some(Job { runs: runs.start + job.runs.start..runs.start + job.runs.end })
+            Some(runs.start + job.start..runs.start + job.end)
         })
     }
 
@@ -177,19 +178,17 @@ impl Store {
         let cursors: Vec<_> = job.inputs.iter().enumerate().map(cursor).collect();
         let (limit, hash) = (job.surplus_limit, |key: &[u8]| self.hash(key));
         let mut surplus = None;
-        let written = self.write_table(job.is_bottom, |sink| {
+        let table = self.write_table(job.is_bottom, |sink| {
             let mut count = 0;
-            let merged = merge(cursors, rules, hash, limit, &mut |entry| {
+            surplus = merge(cursors, rules, hash, limit, &mut |entry| {
                 count += 1;
                 if count % STEP == 0 && self.threads.merge_due.is_stopped() {
                     return Err(stopped());
                 }
                 sink(entry)
             })?;
-            surplus = merged.surplus;
             Ok(())
         })?;
-        let table = written.map(|(table, ())| table);
         self.counts.merged.add(table.as_ref().map_or(0, |table| table.info().bytes));
         self.install(
             |version: &Version| version.with_merge(&job.inputs, table.clone(), surplus),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::background;
 use super::iter::Range;
 use super::options::LsmOptions;
-use super::read::{CopiedValue, Presence};
+use super::read::nothing;
 use super::snapshot::{Snapshot, bounds};
 use super::store::{LsmOpenReport, LsmStats, Store};
 use super::verify::LsmVerifyReport;
@@ -18,6 +18,7 @@ use crate::kernel::disk::DiskFolder;
 use crate::kernel::durability::Durability;
 use crate::kernel::files::Folder;
 use crate::kernel::folder_lock::FolderLock;
+use crate::kernel::memory;
 use crate::kernel::pool::Pool;
 use crate::kernel::salvage::SalvageReport;
 use crate::kernel::wakeup::Threads;
@@ -104,7 +105,20 @@ impl LsmOptions {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_in(self, folder: Arc<dyn Folder>) -> Result<LsmStore, Error> {
-        LsmStore::open_in(folder, self)
+        let folder: Arc<dyn Folder> = Arc::new(Pool::new(folder, self.max_open_files));
+        let lock = FolderLock::take(&*folder)?;
+        let store = Arc::new(Store::open(folder, self)?);
+        let mut opened = LsmStore { store, threads: Threads::default(), _lock: lock };
+        let store = &opened.store;
+        if !store.options.background || store.state.load().version.runs.is_empty() {
+            // Without a guide reads ask every run, which finds the same.
+            store.request_guide();
+            drop(store.tend_guide());
+        }
+        if store.options.background {
+            background::start(&opened.store, &mut opened.threads)?;
+        }
+        Ok(opened)
     }
 }
 
@@ -122,29 +136,12 @@ impl LsmStore {
         LsmOptions::default().open(path)
     }
 
-    fn open_in(folder: Arc<dyn Folder>, options: LsmOptions) -> Result<Self, Error> {
-        let folder: Arc<dyn Folder> = Arc::new(Pool::new(folder, options.max_open_files));
-        let lock = FolderLock::take(&*folder)?;
-        let store = Arc::new(Store::open(folder, options)?);
-        let mut opened = Self { store, threads: Threads::default(), _lock: lock };
-        let store = &opened.store;
-        if !store.options.background || store.state.load().version.runs.is_empty() {
-            // Without a guide reads ask every run, which finds the same.
-            store.request_guide();
-            drop(store.tend_guide());
-        }
-        if store.options.background {
-            background::start(&opened.store, &mut opened.threads)?;
-        }
-        Ok(opened)
-    }
-
     /// Returns the value of `key`.
     ///
     /// # Errors
     /// [`Error::Damaged`] if a block of a table is not as it was written, and I/O errors.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.store.get::<CopiedValue>(key)
+        self.store.get(key, memory::copy_of)
     }
 
     /// Returns the values of several keys as of one moment, in the same order. Faster than one by
@@ -162,7 +159,7 @@ impl LsmStore {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
-        Ok(self.store.get::<Presence>(key)?.is_some())
+        Ok(self.store.get(key, nothing)?.is_some())
     }
 
     /// Sets the value of `key`.
@@ -251,7 +248,8 @@ impl LsmStore {
     /// last one.
     pub fn range<K: AsRef<[u8]>>(&self, keys: impl RangeBounds<K>) -> Result<Range<'_>, Error> {
         let (from, to) = bounds(&keys);
-        self.store.range(from, to)
+        let state = self.store.state.load();
+        self.store.range_in(state, self.store.snapshots.visible(), from, to)
     }
 
     /// Returns the entries whose keys start with `prefix`, as [`range`](Self::range) does.

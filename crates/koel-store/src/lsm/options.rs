@@ -1,7 +1,5 @@
 //! How an ordered store is opened.
 
-use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::compaction::{CompactionPolicy, Keep, Picker};
@@ -34,7 +32,7 @@ pub enum Compression {
 /// assert_eq!(store.stats().runs.len(), 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct LsmOptions {
     pub(super) memtable_bytes: u64,
     pub(super) block_bytes: usize,
@@ -46,7 +44,7 @@ pub struct LsmOptions {
     pub(super) max_open_files: usize,
     pub(super) background: bool,
     pub(super) stall_limit: Duration,
-    pub(super) filter: Option<Arc<Keep>>,
+    pub(super) filter: Option<Keep>,
     pub(super) max_batch_bytes: u64,
     /// 0: no guide.
     pub(super) id_bits: u32,
@@ -185,7 +183,7 @@ impl LsmOptions {
         mut self,
         keep: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.filter = Some(Arc::new(keep));
+        self.filter = Some(Keep::new(keep));
         self
     }
 
@@ -240,20 +238,5 @@ impl LsmOptions {
             (Compression::ZstdLast, true) => Codec::Zstd,
         };
         TableOptions { salt, seed, block_bytes: self.block_bytes, codec }
-    }
-}
-
-impl fmt::Debug for LsmOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LsmOptions")
-            .field("memtable_bytes", &self.memtable_bytes)
-            .field("block_bytes", &self.block_bytes)
-            .field("compression", &self.compression)
-            .field("cache_bytes", &self.cache_bytes)
-            .field("policy", &self.policy)
-            .field("ratio", &self.ratio)
-            .field("background", &self.background)
-            .field("read_only", &self.read_only)
-            .finish_non_exhaustive()
     }
 }

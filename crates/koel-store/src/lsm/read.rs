@@ -16,81 +16,54 @@ use crate::kernel::memory;
 /// Reads without a guide after which one is built.
 const UNGUIDED_READS: u64 = 256;
 
-/// What a read of a key returns.
-pub(super) trait Take {
-    type Value;
-    /// Takes a value that is in memory.
-    fn take(value: &[u8]) -> Result<Self::Value, Error>;
-    /// Takes a value that was read.
-    fn own(value: Vec<u8>) -> Self::Value;
-}
+/// What a read takes of a value in memory: all of it, or nothing.
+pub(super) type Take = fn(&[u8]) -> Result<Vec<u8>, Error>;
 
-/// Returns the value.
-pub(super) struct CopiedValue;
-
-/// Only looks whether there is a value.
-pub(super) struct Presence;
-
-impl Take for CopiedValue {
-    type Value = Vec<u8>;
-
-    fn take(value: &[u8]) -> Result<Vec<u8>, Error> {
-        memory::copy_of(value)
-    }
-
-    fn own(value: Vec<u8>) -> Vec<u8> {
-        value
-    }
-}
-
-impl Take for Presence {
-    type Value = ();
-
-    fn take(_: &[u8]) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn own(_: Vec<u8>) {}
+/// Takes nothing of a value, for reads that only look whether there is one.
+pub(super) fn nothing(_: &[u8]) -> Result<Vec<u8>, Error> {
+    Ok(Vec::new())
 }
 
 /// Returns the value of `key` at `sequence` if a memtable has a version of it: `None` in it if that
 /// is a deletion.
-fn get_in_memory<T: Take>(
+fn get_in_memory(
     state: &State,
     key: &[u8],
     hash: u64,
     sequence: u64,
-) -> Option<Result<Option<T::Value>, Error>> {
-    let take = |memtable: &Arc<Memtable>| {
-        memtable.get(key, hash, sequence, |entry| entry.value.map(T::take).transpose())
+    take: Take,
+) -> Option<Result<Option<Vec<u8>>, Error>> {
+    let find = |memtable: &Arc<Memtable>| {
+        memtable.get(key, hash, sequence, |entry| entry.value.map(take).transpose())
     };
-    state.memtables().find_map(take)
+    state.memtables().find_map(find)
 }
 
 impl Store {
     /// Returns the value of `key` now.
-    pub(super) fn get<T: Take>(&self, key: &[u8]) -> Result<Option<T::Value>, Error> {
+    pub(super) fn get(&self, key: &[u8], take: Take) -> Result<Option<Vec<u8>>, Error> {
         let state = self.state.load();
-        self.get_in::<T>(&state, key, self.snapshots.visible())
+        self.get_in(&state, key, self.snapshots.visible(), take)
     }
 
     /// Returns the value that `key` had at `sequence`, which is that of a live snapshot, or was
     /// visible after `state` was loaded.
-    pub(super) fn get_in<T: Take>(
+    pub(super) fn get_in(
         &self,
         state: &State,
         key: &[u8],
         sequence: u64,
-    ) -> Result<Option<T::Value>, Error> {
+        take: Take,
+    ) -> Result<Option<Vec<u8>>, Error> {
         let hash = self.hash(key);
-        if let Some(found) = get_in_memory::<T>(state, key, hash, sequence) {
+        if let Some(found) = get_in_memory(state, key, hash, sequence, take) {
             return found;
         }
         if state.version.guide.is_none() {
             self.note_unguided(&state.version);
         }
         let candidates = state.version.candidates(hash);
-        self.get_in_runs::<T>(state, key, hash, candidates, sequence)
+        self.get_in_runs(state, key, hash, candidates, sequence)
     }
 
     /// Returns the values of several keys now. All buckets of the guide are fetched at once.
@@ -117,30 +90,30 @@ impl Store {
         memory::reserve(&mut values, keys.len())?;
         for ((key, &hash), &ids) in keys.iter().zip(&hashes).zip(&candidates) {
             let key = key.as_ref();
-            let value = match get_in_memory::<CopiedValue>(&state, key, hash, sequence) {
+            let value = match get_in_memory(&state, key, hash, sequence, memory::copy_of) {
                 Some(found) => found?,
-                None => self.get_in_runs::<CopiedValue>(&state, key, hash, ids, sequence)?,
+                None => self.get_in_runs(&state, key, hash, ids, sequence)?,
             };
             values.push(value);
         }
         Ok(values)
     }
 
-    fn get_in_runs<T: Take>(
+    fn get_in_runs(
         &self,
         state: &State,
         key: &[u8],
         hash: u64,
         candidates: Mask,
         sequence: u64,
-    ) -> Result<Option<T::Value>, Error> {
+    ) -> Result<Option<Vec<u8>>, Error> {
         let Version { runs, guide, .. } = &*state.version;
         for run in runs {
             if !run.is_in(candidates) {
                 continue;
             }
             if let Some(found) = run.table.get(key, hash, sequence)? {
-                return Ok(found.value.map(T::own));
+                return Ok(found.value);
             }
             if guide.is_some() && run.is_guided() {
                 self.counts.false_candidates.add(1);
@@ -158,12 +131,6 @@ impl Store {
                 self.request_guide();
             }
         }
-    }
-
-    /// Returns the entries between two bounds that are visible now.
-    pub(super) fn range(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<Range<'_>, Error> {
-        let state = self.state.load();
-        self.range_in(state, self.snapshots.visible(), from, to)
     }
 
     /// Returns the entries between two bounds that a read at `sequence` sees.

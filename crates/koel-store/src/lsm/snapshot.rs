@@ -7,10 +7,11 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use super::iter::Range;
-use super::read::{CopiedValue, Presence};
+use super::read::{Take, nothing};
 use super::store::Store;
 use super::version::State;
 use crate::Error;
+use crate::kernel::memory;
 
 /// The entries of an [`LsmStore`](super::LsmStore) as they were when the snapshot was taken.
 ///
@@ -52,12 +53,16 @@ impl Snapshot {
         self.state.clone().unwrap_or_else(|| self.store.state.load())
     }
 
+    fn take(&self, key: &[u8], take: Take) -> Result<Option<Vec<u8>>, Error> {
+        self.store.get_in(&self.state(), key, self.sequence, take)
+    }
+
     /// Returns the value that `key` had.
     ///
     /// # Errors
     /// As [`LsmStore::get`](super::LsmStore::get).
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.store.get_in::<CopiedValue>(&self.state(), key, self.sequence)
+        self.take(key, memory::copy_of)
     }
 
     /// Returns whether `key` had a value.
@@ -65,8 +70,7 @@ impl Snapshot {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
-        let found = self.store.get_in::<Presence>(&self.state(), key, self.sequence);
-        Ok(found?.is_some())
+        Ok(self.take(key, nothing)?.is_some())
     }
 
     /// Returns the entries of a range of keys, as [`LsmStore::range`](super::LsmStore::range) does.

@@ -43,18 +43,28 @@ fn a_wrong_or_missing_chunk_is_never_exported() {
     }
 }
 
-/// Returns an archive with a flipped bit in this block of a stored chunk.
-fn with_a_flipped_bit(chunk: usize, block: usize) -> (Archive, Vec<u8>) {
+/// Returns an empty archive in memory, and its folder.
+fn in_memory() -> (MemoryFolder, Archive) {
     let folder = MemoryFolder::new();
     let archive = Archive::new(options().open_in(Arc::new(folder.clone())).unwrap());
-    let bytes = Random::new(12).bytes(4 * chunk);
-    archive.import("name", &bytes[..], Chunking::Fixed(chunk)).unwrap();
+    (folder, archive)
+}
+
+/// Closes an archive, and opens it again with a flipped bit in this part.
+fn reopened(folder: &MemoryFolder, archive: Archive, part: &[u8]) -> Archive {
     archive.into_store().close().unwrap();
     let mut files = folder.contents();
-    let part = &bytes[chunk + (block << 16) + 100..][..32];
     flip(&mut files, part);
-    let store = options().open_in(Arc::new(MemoryFolder::with(files))).unwrap();
-    (Archive::new(store), bytes)
+    Archive::new(options().open_in(Arc::new(MemoryFolder::with(files))).unwrap())
+}
+
+/// Returns an archive with a flipped bit in this block of a stored chunk.
+fn with_a_flipped_bit(chunk: usize, block: usize) -> (Archive, Vec<u8>) {
+    let (folder, archive) = in_memory();
+    let bytes = Random::new(12).bytes(4 * chunk);
+    archive.import("name", &bytes[..], Chunking::Fixed(chunk)).unwrap();
+    let part = &bytes[chunk + (block << 16) + 100..][..32];
+    (reopened(&folder, archive, part), bytes)
 }
 
 /// Once only the first block of a chunk was checked.
@@ -77,16 +87,11 @@ fn a_file_whose_own_record_is_damaged_is_imported_again_or_removed() {
     // The record of the version, and the list of versions, for which the versions stand in.
     for (part, broken) in [(&b"\xffv\x02\0\0\0\0\0\0\0"[..], 1), (b"\xffnhurt", 0)] {
         for imported in [true, false] {
-            let folder = MemoryFolder::new();
-            let archive = Archive::new(options().open_in(Arc::new(folder.clone())).unwrap());
+            let (folder, archive) = in_memory();
             for name in ["first", "hurt", "last"] {
                 archive.import(name, &b"bytes"[..], Chunking::default()).unwrap();
             }
-            archive.into_store().close().unwrap();
-            let mut files = folder.contents();
-            flip(&mut files, part);
-            let store = options().open_in(Arc::new(MemoryFolder::with(files))).unwrap();
-            let archive = Archive::new(store);
+            let archive = reopened(&folder, archive, part);
             assert_eq!(archive.verify(|_| ()).unwrap().broken.len(), broken);
             if imported {
                 archive.import("hurt", &b"new bytes"[..], Chunking::default()).unwrap();
@@ -108,16 +113,11 @@ fn a_file_whose_own_record_is_damaged_is_imported_again_or_removed() {
 /// Once nothing was listed, collected or imported under a new name.
 #[test]
 fn an_archive_with_a_damaged_next_number_still_works() {
-    let folder = MemoryFolder::new();
-    let archive = Archive::new(options().open_in(Arc::new(folder.clone())).unwrap());
+    let (folder, archive) = in_memory();
     for name in ["first", "second", "last"] {
         archive.import(name, name.as_bytes(), Chunking::default()).unwrap();
     }
-    archive.into_store().close().unwrap();
-    let mut files = folder.contents();
-    flip(&mut files, b"\xfft\x02\x04\0\0\0\0\0\0\0");
-    let store = options().open_in(Arc::new(MemoryFolder::with(files))).unwrap();
-    let archive = Archive::new(store);
+    let archive = reopened(&folder, archive, b"\xfft\x02\x04\0\0\0\0\0\0\0");
     assert_eq!(names(&archive), ["first", "second", "last"]);
     archive.import("new", &b"new"[..], Chunking::default()).unwrap();
     assert_eq!(archive.find("new").unwrap().0.number, 4);

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use koel_store::{Batch, Durability, Error, LogOptions, LogStore, TornEnd};
+use koel_store::{Durability, Error, LogOptions, LogStore, TornEnd};
 use testkit::storage::{History, MemoryFolder, Op, Random, State, Write};
 
 use crate::subject::{Subject, Trial};
@@ -231,11 +231,20 @@ pub(crate) fn damage<S: Damaged>(
     count: u64,
     harm: impl Fn(&Victim<S>, &mut Random, &mut Image) -> (Harm, String),
 ) {
-    let mut outcomes = Outcomes::default();
     let victims: Vec<Victim<S>> =
         (0..8).map(|number| victim(first_seed() + number, number % 2 == 0)).collect();
-    for number in 0..count {
-        let victim = &victims[usize::try_from(number % 8).unwrap()];
+    damage_of(&victims, name, count, harm);
+}
+
+/// `count` trials over these victims in turn.
+pub(crate) fn damage_of<S: Subject>(
+    victims: &[Victim<S>],
+    name: &str,
+    count: u64,
+    harm: impl Fn(&Victim<S>, &mut Random, &mut Image) -> (Harm, String),
+) {
+    let mut outcomes = Outcomes::default();
+    for (number, victim) in (0..count).zip(victims.iter().cycle()) {
         let mut random = Random::new(first_seed() + number);
         let mut image = victim.image.clone();
         let (harm, what) = harm(victim, &mut random, &mut image);
@@ -244,6 +253,25 @@ pub(crate) fn damage<S: Damaged>(
         });
     }
     outcomes.report::<S>(name);
+}
+
+/// A closed store into which all this was put, in this order.
+pub(crate) fn closed_victim<S: Subject>(
+    options: S::LogOptions,
+    puts: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+) -> Victim<S> {
+    let folder = MemoryFolder::new();
+    let store = S::open_in(&options, Arc::new(folder.clone())).unwrap();
+    let mut now = State::new();
+    for (key, value) in puts {
+        store.put(&key, &value, Durability::None).unwrap();
+        now.insert(key, value);
+    }
+    store.close().unwrap();
+    let keys = now.keys().cloned().collect();
+    let (image, earlier, known) = (folder.contents(), Image::new(), (String::new(), 0));
+    let (ever, states) = (BTreeSet::new(), History::new());
+    Victim { options, image, earlier, keys, now, ever, states, closed: true, known }
 }
 
 /// Harms an image. Returns how, also in words.
@@ -319,43 +347,26 @@ pub(crate) fn every_harm<S: Damaged>(counts: [u64; 4]) {
 /// one bit flipped, opened, every key read. Half of the bits are drawn from all files, half from a
 /// drawn file.
 pub(crate) fn probe<S: Subject>(options: S::LogOptions, count: u64) {
-    let folder = MemoryFolder::new();
-    let store = S::open_in(&options, Arc::new(folder.clone())).unwrap();
     let mut random = Random::new(first_seed());
-    let now: State = (0..20_000).map(|_| (random.bytes(16), random.bytes(100))).collect();
-    for (key, value) in &now {
-        let mut batch = Batch::new();
-        batch.put(key, value).unwrap();
-        store.write(&batch, Durability::None).unwrap();
-    }
-    store.close().unwrap();
-    let keys = now.keys().cloned().collect();
-    let (image, earlier, known) = (folder.contents(), Image::new(), (String::new(), 0));
-    let (ever, states) = (BTreeSet::new(), History::new());
-    let victim: Victim<S> =
-        Victim { options, image, earlier, keys, now, ever, states, closed: true, known };
-    let mut outcomes = Outcomes::default();
-    for trial in 0..count {
-        let mut image = victim.image.clone();
+    let entries = (0..20_000).map(|_| (random.bytes(16), random.bytes(100)));
+    let victim = closed_victim::<S>(options, entries.collect::<State>());
+    damage_of(&[victim], "probe", count, |victim, random, image| {
         let all: usize = image.values().map(Vec::len).sum();
-        let (name, at) = if trial % 2 == 0 {
+        let (name, at) = if random.chance(50) {
             let mut at = random.below(all);
-            let found = image.iter().find(|(_, bytes)| {
+            let found = victim.image.iter().find(|(_, bytes)| {
                 let here = at < bytes.len();
                 at -= if here { 0 } else { bytes.len() };
                 here
             });
-            (found.expect("below the sum of all lengths").0.clone(), at)
+            (found.expect("below the sum of all lengths").0, at)
         } else {
-            let name = image.keys().nth(random.below(image.len())).expect("a file").clone();
-            let at = random.below(image[&name].len());
-            (name, at)
+            let name = victim.image.keys().nth(random.below(image.len())).expect("a file");
+            (name, random.below(image[name].len()))
         };
-        image.get_mut(&name).expect("a file")[at] ^= 1 << random.below(8);
-        let outcome = victim.try_judge(image, Harm::Within);
-        outcomes.note(outcome, || format!("seed {}, byte {at} of {name}", first_seed()));
-    }
-    outcomes.report::<S>("probe");
+        image.get_mut(name).expect("a file")[at] ^= 1 << random.below(8);
+        (Harm::Within, format!("byte {at} of {name}"))
+    });
 }
 
 #[test]

@@ -4,43 +4,19 @@
 //! All records have equal lengths and every key is written twice. So any record can replace any
 //! other, in particular the old record of a key the new one.
 
-use std::sync::Arc;
+use koel_store::{LogOptions, LogStore};
+use testkit::storage::Random;
 
-use koel_store::{Durability, LogOptions};
-use testkit::storage::{MemoryFolder, Random, State};
-
-use crate::trial::{count, first_seed, iterate, report};
+use crate::damage::{Harm, Image, closed_victim, damage_of};
+use crate::trial::{count, first_seed};
 
 /// Bytes before the key, and of a record with a key of 8 and a value of 32 bytes.
 const HEAD: usize = 20;
 const RECORD: usize = (HEAD + 8 + 32).next_multiple_of(8);
 const KEYS: usize = 500;
 
-type Image = std::collections::BTreeMap<String, Vec<u8>>;
-
-fn options() -> LogOptions {
-    LogOptions::default().segment_bytes(8192).background_compaction(false).seed(first_seed())
-}
-
 fn key(number: usize) -> Vec<u8> {
     format!("key{number:05}").into_bytes()
-}
-
-/// The files of a store, and its state.
-fn store() -> (Image, State) {
-    let folder = MemoryFolder::new();
-    let store = options().open_in(Arc::new(folder.clone())).unwrap();
-    let mut random = Random::new(first_seed());
-    let mut state = State::new();
-    for _ in 0..2 {
-        for number in 0..KEYS {
-            let value = random.bytes(32);
-            store.put(&key(number), &value, Durability::None).unwrap();
-            state.insert(key(number), value);
-        }
-    }
-    store.close().unwrap();
-    (folder.contents(), state)
 }
 
 /// Returns the offsets of the records of a key, the older one first.
@@ -57,50 +33,31 @@ fn locations(image: &Image, number: usize) -> Vec<(String, usize)> {
     locations
 }
 
-fn record(image: &Image, location: &(String, usize)) -> Vec<u8> {
-    image[&location.0][location.1..location.1 + RECORD].to_vec()
-}
-
-fn put(image: &mut Image, location: &(String, usize), record: &[u8]) {
-    image.get_mut(&location.0).unwrap()[location.1..location.1 + RECORD].copy_from_slice(record);
-}
-
-/// Opens and reads everything. The state must be right if nothing is reported.
-fn judge(image: Image, state: &State) -> bool {
-    let Ok(store) = options().open_in(Arc::new(MemoryFolder::with(image))) else { return true };
-    let mut reported = false;
-    for (key, value) in state {
-        match store.get(key) {
-            Ok(found) => assert!(found.as_ref() == Some(value), "a wrong answer"),
-            Err(_) => reported = true,
-        }
-    }
-    match iterate(&store) {
-        Ok(found) => assert!(found == *state, "a wrong iteration"),
-        Err(_) => reported = true,
-    }
-    reported
+/// Copies a record of one image into another.
+fn copy(from: &Image, (name, at): &(String, usize), into: &mut Image, to: &(String, usize)) {
+    let record = &from[name][*at..at + RECORD];
+    into.get_mut(&to.0).unwrap()[to.1..to.1 + RECORD].copy_from_slice(record);
 }
 
 #[test]
 fn records_at_the_offsets_of_others_are_reported() {
-    let (image, state) = store();
-    let mut random = Random::new(first_seed());
+    let options = LogOptions::default().segment_bytes(8192).background_compaction(false);
+    let mut values = Random::new(first_seed());
+    let puts = (0..2 * KEYS).map(|number| (key(number % KEYS), values.bytes(32)));
+    let victim = closed_victim::<LogStore>(options.seed(first_seed()), puts);
     let trials = count(200, 4_000);
-    for trial in 0..trials {
+    damage_of(&[victim], "transplanted records", trials, |victim, random, damaged| {
         let (one, other) = (random.below(KEYS), random.below(KEYS));
-        let mut damaged = image.clone();
-        let here = &locations(&image, one)[1];
+        let here = &locations(&victim.image, one)[1];
         // The old record of a key for its new one, or the new ones of two keys for each other.
-        let there = if trial % 2 == 0 {
-            &locations(&image, one)[0]
+        let there = if random.chance(50) {
+            &locations(&victim.image, one)[0]
         } else {
-            put(&mut damaged, &locations(&image, other)[1], &record(&image, here));
-            &locations(&image, other)[1]
+            let there = &locations(&victim.image, other)[1];
+            copy(&victim.image, here, damaged, there);
+            &there.clone()
         };
-        put(&mut damaged, here, &record(&image, there));
-        let is_reported = here == there || judge(damaged, &state);
-        assert!(is_reported, "trial {trial}, keys {one} and {other}: nothing was said");
-    }
-    report("transplanted records", &format!("{trials} old for new or swapped: all reported"));
+        copy(&victim.image, there, damaged, here);
+        (Harm::Within, format!("keys {one} and {other}"))
+    });
 }

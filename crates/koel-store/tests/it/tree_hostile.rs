@@ -147,26 +147,6 @@ fn nothing_is_written_through_a_link_of_the_archive() {
     assert_eq!(problems, 4, "two listings, and two names below links");
 }
 
-#[test]
-fn an_archive_of_the_first_format_is_refused_with_a_sentence() {
-    let archive = archive();
-    let next = 1_u64.to_le_bytes();
-    archive.store().put(b"\xfft", &next, Durability::None).unwrap();
-    archive.store().put(b"\xffnfile", &[1; 57], Durability::None).unwrap();
-    let refused = |result: Result<(), ArchiveError>| {
-        let error = result.unwrap_err();
-        assert!(matches!(error, ArchiveError::OldFormat), "{error:?}");
-        assert!(error.to_string().contains("earlier version of koel"));
-    };
-    refused(archive.entries().map(drop));
-    refused(archive.export("file", std::io::sink()).map(drop));
-    refused(archive.import("new", &b""[..], koel_store::content::Chunking::default()).map(drop));
-    refused(archive.remove("file").map(drop));
-    refused(archive.verify(|_| ()).map(drop));
-    refused(archive.collect(|_| ()).map(drop));
-    refused(archive.repair().map(drop));
-}
-
 /// 2^60 files in 60 records.
 #[test]
 fn folders_that_contain_each_other_many_times_are_visited_once() {

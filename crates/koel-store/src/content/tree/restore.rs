@@ -11,6 +11,7 @@ use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
+use koel::file::folder_of;
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 
 use super::place::{Place, open_folder};
@@ -136,8 +137,8 @@ impl Archive {
         let is_folder = matches!(entry.kind, Kind::Folder(_));
         let folder = match target {
             Target::Path(path) if !is_folder => {
-                check_folder(&parent(path).join("."))?;
-                parent(path)
+                check_folder(&folder_of(path).join("."))?;
+                folder_of(path)
             }
             Target::Path(folder) | Target::Below(folder) => {
                 check_folder(folder)?;
@@ -178,17 +179,12 @@ fn check_folder(path: &Path) -> Result<(), ArchiveError> {
     let error = match found {
         Ok(found) if found.is_dir() => return Ok(()),
         Ok(_) => io::ErrorKind::NotADirectory.into(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && parent(path).is_dir() => {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && folder_of(path).is_dir() => {
             return Ok(());
         }
         Err(error) => error,
     };
     Err(ArchiveError::Write(error))
-}
-
-/// Returns the folder of a path.
-fn parent(path: &Path) -> &Path {
-    path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
 }
 
 /// Makes everything durable that was written below a place.

@@ -10,16 +10,30 @@ use crate::Error;
 use crate::kernel::poison::panic_message;
 
 /// Whether an entry with this key and value is kept when it is rewritten.
-pub(in crate::lsm) type Keep = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync;
+#[derive(Clone)]
+pub(in crate::lsm) struct Keep(Arc<dyn Fn(&[u8], &[u8]) -> bool + Send + Sync>);
+
+impl Keep {
+    pub(in crate::lsm) fn new(keep: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(keep))
+    }
+}
+
+impl std::fmt::Debug for Keep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Keep")
+    }
+}
 
 /// A compaction filter, until it panics.
+#[derive(Debug)]
 pub(in crate::lsm) struct Filter {
-    keep: Arc<Keep>,
+    keep: Keep,
     panicked: OnceLock<String>,
 }
 
 impl Filter {
-    pub(in crate::lsm) fn new(keep: Arc<Keep>) -> Self {
+    pub(in crate::lsm) fn new(keep: Keep) -> Self {
         Self { keep, panicked: OnceLock::new() }
     }
 
@@ -31,7 +45,7 @@ impl Filter {
         if self.panicked.get().is_some() {
             return Ok(true);
         }
-        panic::catch_unwind(AssertUnwindSafe(|| (self.keep)(key, value))).map_err(|panic| {
+        panic::catch_unwind(AssertUnwindSafe(|| (self.keep.0)(key, value))).map_err(|panic| {
             let reason = panic_message(&*panic).to_owned();
             self.panicked.get_or_init(|| reason.clone());
             Error::FilterPanicked { reason }
@@ -41,11 +55,5 @@ impl Filter {
     /// Returns what the filter said when it panicked, if it did.
     pub(in crate::lsm) fn panicked(&self) -> Option<&str> {
         self.panicked.get().map(String::as_str)
-    }
-}
-
-impl std::fmt::Debug for Filter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Filter").field("panicked", &self.panicked).finish_non_exhaustive()
     }
 }

@@ -11,6 +11,6 @@ mod merge;
 mod policy;
 
 pub(super) use filter::{Filter, Keep};
-pub(super) use merge::{Rules, merge, rewrite};
+pub(super) use merge::{Rules, Sink, merge};
 pub use policy::CompactionPolicy;
-pub(super) use policy::{Job, Picker, RunShape, YoungLimits};
+pub(super) use policy::{Picker, RunShape, YoungLimits};

@@ -56,13 +56,6 @@ pub(in crate::lsm) struct RunShape {
     pub(in crate::lsm) busy: bool,
 }
 
-/// A merge of neighbours.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::lsm) struct Job {
-    /// The runs, youngest first.
-    pub(in crate::lsm) runs: Range<usize>,
-}
-
 /// A policy with its numbers.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::lsm) struct Picker {
@@ -121,15 +114,12 @@ impl Picker {
         YoungLimits { slow: (allowed + 4).max(8), stop: (allowed + 20).max(24) }
     }
 
-    /// The next merge, if there is one to make. `runs` are all runs, youngest first.
-    pub(in crate::lsm) fn pick(&self, runs: &[RunShape]) -> Option<Job> {
+    /// The neighbours to merge next, if there are any. `runs` are all runs, youngest first.
+    pub(in crate::lsm) fn pick(&self, runs: &[RunShape]) -> Option<Range<usize>> {
         let levels = self.levels(runs);
         let too_long =
             (0..levels.len()).find_map(|level| self.merge_of_level(runs, &levels, level));
-        let picked = too_long
-            .or_else(|| self.merge_of_tombstones(runs))
-            .or_else(|| self.merge_for_ids(runs))?;
-        Some(Job { runs: picked })
+        too_long.or_else(|| self.merge_of_tombstones(runs)).or_else(|| self.merge_for_ids(runs))
     }
 
     /// The number of the level of each run: 0 for a full memtable and less.
@@ -251,10 +241,10 @@ mod tests {
             written += 2 * size(flush);
             most = most.max(runs.len());
             while let Some(job) = picker.pick(&runs) {
-                assert!(job.runs.len() > 1 || job.runs.len() == runs.len(), "{job:?}");
-                let bytes = bytes_of(&runs, &job.runs);
+                assert!(job.len() > 1 || job.len() == runs.len(), "{job:?}");
+                let bytes = bytes_of(&runs, &job);
                 written += bytes;
-                runs.splice(job.runs, [run(bytes)]);
+                runs.splice(job, [run(bytes)]);
             }
             let levels = picker.level_numbers(&runs);
             assert!(levels.is_sorted() && levels.len() == runs.len());
@@ -302,7 +292,7 @@ mod tests {
     fn tombstones_move_down_and_end() {
         let picker = Picker::new(CompactionPolicy::LazyLevelled, 5, MEMTABLE, 32);
         let young = RunShape { tombstones: MEMTABLE / 2 + 1, ..run(MEMTABLE) };
-        assert_eq!(picker.pick(&[young, run(5 * MEMTABLE)]), Some(Job { runs: 0..2 }));
+        assert_eq!(picker.pick(&[young, run(5 * MEMTABLE)]), Some(0..2));
         // Not into a run that is much larger, and not the last run alone.
         assert_eq!(picker.pick(&[young, run(6 * MEMTABLE)]), None);
         assert_eq!(picker.pick(&[young]), None);
@@ -315,9 +305,9 @@ mod tests {
             let picker = Picker::new(CompactionPolicy::Tiered, 40, MEMTABLE, most);
             let mut runs: Vec<_> = (0..most as u64 - 2).map(|i| run(MEMTABLE + i)).collect();
             let job = picker.pick(&runs).expect("a merge");
-            assert!(job.runs.start == 0 && job.runs.len() >= 2, "{job:?}");
+            assert!(job.start == 0 && job.len() >= 2, "{job:?}");
             runs[0].busy = true;
-            assert!(picker.pick(&runs).is_none_or(|job| job.runs.start > 0));
+            assert!(picker.pick(&runs).is_none_or(|job| job.start > 0));
         }
     }
 
@@ -326,7 +316,7 @@ mod tests {
         let picker = Picker::new(CompactionPolicy::LazyLevelled, 5, MEMTABLE, 32);
         let mut runs = vec![run(MEMTABLE); 5];
         runs.push(run(30 * MEMTABLE));
-        assert_eq!(picker.pick(&runs), Some(Job { runs: 0..5 }));
+        assert_eq!(picker.pick(&runs), Some(0..5));
         runs[4].busy = true;
         assert_eq!(picker.pick(&runs), None);
     }

@@ -34,6 +34,11 @@ impl MergeCursor {
         Self { sources, heap, backward: false, is_after: false, key }
     }
 
+    /// Returns the number of the source that has the current entry.
+    pub(in crate::lsm) fn source(&self) -> Option<usize> {
+        self.heap.first().copied()
+    }
+
     /// Places every source with `place`, and the cursor at the first of their entries, or at the
     /// last one if the cursor goes backward.
     fn place(

@@ -3,5 +3,6 @@
 mod merge;
 mod range;
 
+pub(super) use merge::MergeCursor;
 pub use range::Range;
 pub(super) use range::Sources;

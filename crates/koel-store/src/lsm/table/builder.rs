@@ -140,7 +140,7 @@ impl TableBuilder {
             },
             None => (&self.key[..], 0),
         };
-        self.index.add(&mut self.writer, place, handle)
+        self.index.add(&mut self.writer, 0, place, handle)
     }
 
     /// Returns the number of entries so far.

@@ -106,16 +106,19 @@ impl TableCursor {
             return Ok(());
         }
         let data = self.data()?;
-        let count = data.count();
-        let index = match target {
-            Target::First => 0,
-            Target::Last => count - 1,
+        let index = self.index_of(target, data, self.handle)?;
+        if index == data.count() { self.next_block() } else { self.load(index) }
+    }
+
+    /// Returns the first entry of a block at the target or after it.
+    fn index_of(&self, target: Target<'_>, block: &Block, at: Handle) -> Result<usize, Error> {
+        match target {
+            Target::First => Ok(0),
+            Target::Last => Ok(block.count() - 1),
             Target::AtOrAfter(key, sequence) => {
-                let index = data.seek(key, sequence);
-                index.ok_or_else(|| self.table.unsound(self.handle))?
+                block.seek(key, sequence).ok_or_else(|| self.table.unsound(at))
             }
-        };
-        if index == count { self.next_block() } else { self.load(index) }
+        }
     }
 
     /// Goes down from an index block of this height to a block of data. Returns false if all of
@@ -128,14 +131,7 @@ impl TableCursor {
         target: Target<'_>,
     ) -> Result<bool, Error> {
         for level in (0..height).rev() {
-            let index = match target {
-                Target::First => 0,
-                Target::Last => block.count() - 1,
-                Target::AtOrAfter(key, sequence) => {
-                    let index = block.seek(key, sequence);
-                    index.ok_or_else(|| self.table.unsound(at))?
-                }
-            };
+            let index = self.index_of(target, &block, at)?;
             if index == block.count() && self.path.is_empty() {
                 self.leave(Place::After);
                 return Ok(false);

@@ -77,21 +77,13 @@ impl Kind {
 /// How the blocks of a table are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lsm) enum Codec {
-    None,
-    Lz4,
-    Zstd,
+    None = 0,
+    Lz4 = 1,
+    Zstd = 2,
 }
 
 impl Codec {
     const ALL: [Self; 3] = [Self::None, Self::Lz4, Self::Zstd];
-
-    fn number(self) -> u8 {
-        match self {
-            Self::None => 0,
-            Self::Lz4 => 1,
-            Self::Zstd => 2,
-        }
-    }
 }
 
 /// Where a frame is.
@@ -122,7 +114,7 @@ impl FrameHeader {
     /// Decodes a header. Returns `None` if no frame has it.
     pub(super) fn decode(bytes: &[u8; HEADER]) -> Option<Self> {
         let kind = Kind::ALL.into_iter().find(|kind| *kind as u8 == bytes[8])?;
-        let codec = Codec::ALL.into_iter().find(|codec| codec.number() == bytes[9])?;
+        let codec = Codec::ALL.into_iter().find(|codec| *codec as u8 == bytes[9])?;
         let (stored, raw) = (u64::from(u32_at(bytes, 12)), u64::from(u32_at(bytes, 16)));
         let fits = match codec {
             Codec::None => stored == raw,
@@ -135,7 +127,7 @@ impl FrameHeader {
 
     fn encode(self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
-        (bytes[8], bytes[9]) = (self.kind as u8, self.codec.number());
+        (bytes[8], bytes[9]) = (self.kind as u8, self.codec as u8);
         let length = |length| u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes();
         bytes[12..16].copy_from_slice(&length(self.stored));
         bytes[16..].copy_from_slice(&length(self.raw));

@@ -64,17 +64,8 @@ impl IndexBuilder {
         Self { levels: vec![Level::new()], block_bytes, codec }
     }
 
-    /// Adds a block that ends at this place.
+    /// Adds a block that ends at this place to a level, that above the data first.
     pub(super) fn add(
-        &mut self,
-        writer: &mut FrameWriter,
-        (key, sequence): (&[u8], u64),
-        handle: Handle,
-    ) -> Result<(), Error> {
-        self.add_at(writer, 0, (key, sequence), handle)
-    }
-
-    fn add_at(
         &mut self,
         writer: &mut FrameWriter,
         at: usize,
@@ -104,7 +95,7 @@ impl IndexBuilder {
         let handle = writer.append(Kind::Index, self.codec, level.block.finish()?)?;
         level.block.clear();
         let (key, sequence) = (std::mem::take(&mut level.key), level.sequence);
-        self.add_at(writer, at + 1, (&key, sequence), handle)
+        self.add(writer, at + 1, (&key, sequence), handle)
     }
 
     /// Writes the rest. Returns where the root is, and the height of the tree.
