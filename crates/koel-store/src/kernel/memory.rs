@@ -15,6 +15,18 @@ pub(crate) fn copy_of(bytes: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(copy)
 }
 
+/// Replaces the contents of `into` by `bytes`.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+#[inline]
+pub(crate) fn copy_into(into: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Error> {
+    into.clear();
+    reserve(into, bytes.len())?;
+    into.extend_from_slice(bytes);
+    Ok(())
+}
+
 /// Makes room for `more` items beyond those in `items`.
 ///
 /// # Errors

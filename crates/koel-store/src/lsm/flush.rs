@@ -202,9 +202,7 @@ impl Store {
                     return Err(Error::NotSorted { entry: count });
                 }
                 sink(Entry { key, sequence, value: Some(value) })?;
-                last.clear();
-                memory::reserve(&mut last, key.len())?;
-                last.extend_from_slice(key);
+                memory::copy_into(&mut last, key)?;
                 self.counts.user.add((key.len() + value.len()) as u64);
                 count += 1;
             }

@@ -9,9 +9,11 @@ use std::sync::{Arc, OnceLock};
 use crate::Error;
 use crate::kernel::poison::panic_message;
 
+type IsKept = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync;
+
 /// Whether an entry with this key and value is kept when it is rewritten.
 #[derive(Clone)]
-pub(in crate::lsm) struct Keep(Arc<dyn Fn(&[u8], &[u8]) -> bool + Send + Sync>);
+pub(in crate::lsm) struct Keep(Arc<IsKept>);
 
 impl Keep {
     pub(in crate::lsm) fn new(keep: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'static) -> Self {

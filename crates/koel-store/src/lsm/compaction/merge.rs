@@ -15,7 +15,7 @@
 
 use super::filter::Filter;
 use crate::Error;
-use crate::kernel::memory::{push, reserve};
+use crate::kernel::memory::{copy_into, push};
 use crate::lsm::entry::{Cursor, Entry};
 use crate::lsm::iter::MergeCursor;
 
@@ -110,9 +110,7 @@ impl<'a> Versions<'a> {
     }
 
     fn start_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.key.clear();
-        reserve(&mut self.key, key.len())?;
-        self.key.extend_from_slice(key);
+        copy_into(&mut self.key, key)?;
         (self.is_started, self.stripe, self.is_kept) = (true, None, false);
         Ok(())
     }

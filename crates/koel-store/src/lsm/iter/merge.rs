@@ -117,8 +117,7 @@ impl MergeCursor {
         key.clear();
         let mut sequence = 0;
         if let Some(entry) = self.sources[entry].entry() {
-            memory::reserve(&mut key, entry.key.len())?;
-            key.extend_from_slice(entry.key);
+            memory::copy_into(&mut key, entry.key)?;
             sequence = entry.sequence;
         }
         let backward = !self.backward;

@@ -102,7 +102,7 @@ impl<'a> Range<'a> {
             }
             let is_old = !is_within(&self.from, entry.key, |key, from| key > from);
             if is_old || entry.sequence > self.sequence {
-                copy_to(&mut self.key, entry.key)?;
+                memory::copy_into(&mut self.key, entry.key)?;
                 cursor.next()?;
                 move_on(cursor, &self.key, if is_old { 0 } else { self.sequence })?;
                 continue;
@@ -227,17 +227,8 @@ fn exclude(bound: &mut Bound<Vec<u8>>, key: &[u8]) -> Result<(), Error> {
         Bound::Included(at) | Bound::Excluded(at) => at,
         Bound::Unbounded => Vec::new(),
     };
-    copy_to(&mut at, key)?;
+    memory::copy_into(&mut at, key)?;
     *bound = Bound::Excluded(at);
-    Ok(())
-}
-
-/// Replaces what `to` holds by a key.
-#[inline]
-fn copy_to(to: &mut Vec<u8>, key: &[u8]) -> Result<(), Error> {
-    to.clear();
-    memory::reserve(to, key.len())?;
-    to.extend_from_slice(key);
     Ok(())
 }
 

@@ -319,9 +319,7 @@ impl BlockBuilder {
             4 * bytes::MAX_VARINT + key.len() + value.map_or(0, <[u8]>::len),
         )?;
         let shared = if self.count().is_multiple_of(GROUP) {
-            self.head.clear();
-            memory::reserve(&mut self.head, key.len())?;
-            self.head.extend_from_slice(key);
+            memory::copy_into(&mut self.head, key)?;
             0
         } else {
             let shared = shared_len(&self.head, key);

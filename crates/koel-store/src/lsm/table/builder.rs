@@ -89,7 +89,7 @@ impl TableBuilder {
             self.add_key(entry.key)?;
         }
         self.block.add(entry, tag_of(self.hash))?;
-        self.count(&entry, bytes as u64);
+        self.info.count(&entry)?;
         self.sequence = entry.sequence;
         if self.block.size() >= self.options.block_bytes {
             self.end_block()?;
@@ -99,27 +99,11 @@ impl TableBuilder {
 
     /// Makes `key` the last key.
     fn add_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.key.clear();
-        memory::reserve(&mut self.key, key.len())?;
-        self.key.extend_from_slice(key);
-        if self.info.entries == 0 {
-            self.info.first_key = memory::copy_of(key)?;
-        }
+        memory::copy_into(&mut self.key, key)?;
         self.hash = xxh3_64_with_seed(key, self.options.seed);
         self.hashes.add(&mut self.writer, self.hash)?;
         self.info.keys += 1;
         Ok(())
-    }
-
-    fn count(&mut self, entry: &Entry<'_>, bytes: u64) {
-        let info = &mut self.info;
-        let is_first = info.entries == 0;
-        info.entries += 1;
-        info.tombstones += u64::from(entry.value.is_none());
-        info.entry_bytes += bytes;
-        let first = if is_first { entry.sequence } else { info.first_sequence };
-        info.first_sequence = first.min(entry.sequence);
-        info.last_sequence = info.last_sequence.max(entry.sequence);
     }
 
     fn end_block(&mut self) -> Result<(), Error> {

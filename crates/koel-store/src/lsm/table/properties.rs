@@ -8,6 +8,7 @@ use crate::Error;
 use crate::kernel::bytes::{u64_at, usize_of};
 use crate::kernel::manifest::RunEntry;
 use crate::kernel::memory;
+use crate::lsm::entry::Entry;
 
 const NUMBERS: usize = 13;
 
@@ -36,6 +37,20 @@ pub(in crate::lsm) struct TableInfo {
 }
 
 impl TableInfo {
+    /// Counts the next entry, but not its key.
+    pub(super) fn count(&mut self, entry: &Entry<'_>) -> Result<(), Error> {
+        if self.entries == 0 {
+            self.first_key = memory::copy_of(entry.key)?;
+            self.first_sequence = entry.sequence;
+        }
+        self.entries += 1;
+        self.tombstones += u64::from(entry.value.is_none());
+        self.entry_bytes += (entry.key.len() + entry.value.map_or(0, <[u8]>::len)) as u64;
+        self.first_sequence = self.first_sequence.min(entry.sequence);
+        self.last_sequence = self.last_sequence.max(entry.sequence);
+        Ok(())
+    }
+
     /// Returns the record of the table in a manifest.
     pub(in crate::lsm) fn run_entry(&self) -> RunEntry {
         let Self { number, bytes, entries, first_sequence, last_sequence, .. } = *self;

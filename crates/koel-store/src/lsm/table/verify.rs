@@ -187,27 +187,18 @@ impl<'a> Check<'a> {
     }
 
     fn entry(&mut self, entry: &Entry<'_>, tag: u8) -> Result<Wrong, Error> {
-        let Entry { key, sequence, value } = *entry;
+        let Entry { key, sequence, .. } = *entry;
         let (seen, hash) = (&mut self.seen, hash_of(key, self.seed));
         let is_first = seen.entries == 0;
         let is_after = cmp_places((&self.last.0, self.last.1), (key, sequence)).is_lt();
-        if is_first {
-            (seen.first_key, seen.first_sequence) = (memory::copy_of(key)?, sequence);
-        }
+        seen.count(entry)?;
         if is_first || self.last.0 != key {
             seen.keys += 1;
             if self.compares {
                 push(&mut self.has, hash)?;
             }
         }
-        seen.entries += 1;
-        seen.tombstones += u64::from(value.is_none());
-        seen.entry_bytes += (key.len() + value.map_or(0, <[u8]>::len)) as u64;
-        seen.first_sequence = seen.first_sequence.min(sequence);
-        seen.last_sequence = seen.last_sequence.max(sequence);
-        self.last.0.clear();
-        memory::reserve(&mut self.last.0, key.len())?;
-        self.last.0.extend_from_slice(key);
+        memory::copy_into(&mut self.last.0, key)?;
         self.last.1 = sequence;
         if !is_first && !is_after {
             return Ok(Some(OUT_OF_ORDER));
