@@ -4,7 +4,7 @@ use koel_valkey::command::reply::Reply;
 use koel_valkey::filter::Filter;
 use testkit::storage::Random;
 
-use crate::support::Database;
+use crate::support::{Database, compat_header, items};
 
 /// `RESERVE a 8 BUCKETSIZE 1 EXPANSION 2 MAXITERATIONS 5`, then `item:0` to `item:39` added, and
 /// `item:0` to `item:5` deleted. It has three tables.
@@ -36,19 +36,12 @@ fn database() -> Database {
     database
 }
 
-fn items(numbers: std::ops::Range<usize>) -> String {
-    numbers.map(|number| format!(" item:{number}")).collect()
-}
-
 #[test]
 fn a_dumped_filter_answers_as_it_did() {
     let mut database = database();
     assert!(matches!(database.filter("a"), Filter::Compat(_)));
-    let Ok(Reply::Bools(found)) = database.run(&format!("MEXISTS a{}", items(0..60))) else {
-        panic!("no list")
-    };
-    let expected: Vec<bool> = (0..60).map(|number| (6..40).contains(&number)).collect();
-    assert_eq!(found, expected);
+    let found = database.numbers(&format!("MEXISTS a {}", items("item:", 0..60)));
+    assert!((0..60).map(|number| i64::from((6..40).contains(&number))).eq(found));
     // Both buckets of item:19 are the same one in a table. RedisBloom counts it twice, and says 2.
     for number in 6..40 {
         assert_eq!(database.run(&format!("COUNT a item:{number}")), Ok(Reply::Integer(1)));
@@ -63,20 +56,15 @@ fn a_dumped_filter_answers_as_it_did() {
 #[test]
 fn a_dumped_filter_can_be_changed() {
     let mut database = database();
-    for number in 6..40 {
-        assert_eq!(database.run(&format!("DEL a item:{number}")), Ok(Reply::Bool(true)));
-    }
-    assert_eq!(database.run("INFO a ITEMS"), Ok(Reply::Integer(0)));
+    assert_eq!(database.numbers(&format!("MDEL a {}", items("item:", 6..40))), [1; 34]);
+    assert_eq!(database.number("INFO a ITEMS"), 0);
     assert!(database.dump("a")[1..].iter().all(|(_, slots)| slots.iter().all(|&slot| slot == 0)));
     database.run("COMPACT a").unwrap();
-    assert_eq!(database.run("INFO a FILTERS"), Ok(Reply::Integer(1)));
-    for number in 0..3000 {
-        assert_eq!(database.run(&format!("ADD a item:{number}")), Ok(Reply::Bool(true)));
+    assert_eq!(database.number("INFO a FILTERS"), 1);
+    let all = items("item:", 0..3000);
+    for words in ["INSERT a ITEMS", "MEXISTS a"] {
+        assert_eq!(database.numbers(&format!("{words} {all}")), [1; 3000]);
     }
-    let Ok(Reply::Bools(found)) = database.run(&format!("MEXISTS a{}", items(0..3000))) else {
-        panic!("no list")
-    };
-    assert!(found.into_iter().all(|found| found));
     assert_eq!(database.run("ADDNX a item:7"), Ok(Reply::Bool(false)));
 }
 
@@ -84,9 +72,7 @@ fn a_dumped_filter_can_be_changed() {
 fn compacting_loses_nothing_and_frees_tables() {
     let mut random = Random::new(5);
     let mut database = database();
-    for number in 40..2000 {
-        database.run(&format!("ADD a item:{number}")).unwrap();
-    }
+    database.run(&format!("INSERT a ITEMS {}", items("item:", 40..2000))).unwrap();
     let before = database.number("INFO a FILTERS");
     let kept: Vec<usize> = (6..2000).filter(|_| random.chance(10)).collect();
     for number in (6..2000).filter(|number| !kept.contains(number)) {
@@ -104,31 +90,16 @@ fn compacting_loses_nothing_and_frees_tables() {
 #[test]
 fn copies_fill_the_tables_and_a_full_filter_is_unchanged() {
     let mut database = Database::new();
-    let mut header = bytes(HEADER);
-    // No items, one table, and an expansion of 1.
-    header[..8].fill(0);
-    header[24] = 1;
-    header[36] = 1;
+    // One table, and an expansion of 1.
+    let header = compat_header([0, 8, 0, 1], [1, 5, 1]);
     database.load_all("a", &[(1, header), (9, vec![0; 8])]);
-    let (mut added, refused) = (0, loop_until_refused(&mut database));
-    while database.run("DEL a x") == Ok(Reply::Bool(true)) {
-        added += 1;
-    }
-    assert_eq!(refused.1, "Maximum expansions reached");
-    assert_eq!(added, refused.0);
+    let added = (0..).find(|_| database.run("ADD a x").is_err()).unwrap();
+    let dump = database.dump("a");
+    let refused = database.run("ADD a x").unwrap_err();
+    assert_eq!(refused.to_string(), "Maximum expansions reached");
+    assert!(database.dump("a") == dump);
+    assert_eq!((0..).find(|_| database.number("DEL a x") == 0), Some(added));
     assert!((32..=64).contains(&added), "{added}");
-}
-
-/// How often `x` was added, and why it was refused in the end.
-fn loop_until_refused(database: &mut Database) -> (usize, String) {
-    for added in 0.. {
-        if let Err(error) = database.run("ADD a x") {
-            let dump = database.dump("a");
-            assert!(database.run("ADD a x").is_err() && database.dump("a") == dump);
-            return (added, error.to_string());
-        }
-    }
-    unreachable!("it was refused")
 }
 
 #[test]
