@@ -7,7 +7,7 @@
 use koel::{Builder, CuckooFilter, Key, KeyData, KeyHash, Merge, Prefer};
 
 use crate::keys;
-use crate::{addressing::Addressing, image};
+use crate::{addressing::Addressing, patches::shaped};
 
 /// The number of keys: few enough that they repeat, but more than the slots of a small filter.
 pub const KEYS: u16 = 256;
@@ -117,13 +117,10 @@ impl Setup {
     /// If no filter can be built with this setup.
     #[must_use]
     pub fn build(&self) -> CuckooFilter {
-        let filter = self.builder().build().expect("a setup names a filter that can be built");
+        let builder = self.builder();
         match self.shape {
-            None => filter,
-            Some((segment_bits, segment_buckets)) => {
-                let image = image::reshape(&filter.to_bytes(), segment_bits, segment_buckets);
-                CuckooFilter::from_bytes(&image).expect("a reshaped filter is sound")
-            }
+            None => builder.build().expect("a setup names a filter that can be built"),
+            Some((segment_bits, buckets)) => shaped(&builder, segment_bits, buckets),
         }
     }
 

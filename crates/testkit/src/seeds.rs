@@ -7,6 +7,7 @@
 use koel::{CountingFilter, CuckooFilter, ExpiringFilter, Maplet, Prefer, WhenFull};
 
 use crate::keys::at;
+use crate::patches::shaped;
 use crate::{image, keys};
 
 /// Filters of one bucket to 41, empty, half full and full, with and without counters.
@@ -24,12 +25,11 @@ pub fn images() -> Vec<Vec<u8>> {
         (Prefer::Fast, 1e-6),
     ] {
         let builder = CuckooFilter::builder(20, rate).prefer(prefer);
-        let whole = builder.build().expect("rates of this list can be built").to_bytes();
+        let whole = builder.build().expect("rates of this list can be built");
         let cut = [(0, 1), (0, 3), (1, 2), (3, 1)]
-            .map(|(segment_bits, buckets)| image::reshape(&whole, segment_bits, buckets));
-        for empty in cut.into_iter().chain([whole]) {
-            let mut filter = CuckooFilter::from_bytes(&empty).expect("reshaped filters are sound");
-            images.push(empty);
+            .map(|(segment_bits, buckets)| shaped(&builder, segment_bits, buckets));
+        for mut filter in cut.into_iter().chain([whole]) {
+            images.push(filter.to_bytes());
             // Every third hash is a copy of the one before the last.
             for (i, hash) in keys::hashes(1, filter.slots()).enumerate() {
                 let hash = if i % 3 == 2 { keys::splitmix64(i as u64 % 2) } else { hash };
@@ -85,9 +85,7 @@ fn grown_images() -> Vec<Vec<u8>> {
             CuckooFilter::builder(2000, rate).grow_from(1),
         ];
         for way in ways {
-            let empty = way.prefer(prefer).build().expect("rates of this list can be built");
-            let mut filter = CuckooFilter::from_bytes(&image::reshape(&empty.to_bytes(), 0, 3))
-                .expect("reshaped filters are sound");
+            let mut filter = shaped(&way.prefer(prefer), 0, 3);
             for (i, hash) in keys::hashes(1, 80).enumerate() {
                 let hash = if i % 5 == 2 { keys::splitmix64(i as u64 % 2) } else { hash };
                 if i % 10 == 0 {
