@@ -4,7 +4,7 @@
 //! The file is read once, in its own order (`scan.rs`), which is that of the keys. A block that
 //! was read waits until the index block above it names it: so each must be named once, in order,
 //! and with a place that leads to it. Hashes and keys wait for each other, too. After damage the
-//! blocks behind it are checked for themselves, and not compared any more.
+//! entries behind it are still to be in order, and nothing else is compared any more.
 //!
 //! Memory: the blocks that one index block names, and the hashes of one frame.
 
@@ -53,9 +53,10 @@ pub(in crate::lsm) fn verify(
     let mut check = Check::new(&table, &file, seed);
     file.frames(damages, &mut |damages, sound| {
         check.compares = damages.len() == before;
-        let at = sound.at;
+        let (at, kind) = (sound.at, sound.kind);
         let wrong = check.frame(damages, sound)?;
-        if damages.len() == before {
+        // Entries are in order, and have their tags, whatever is damaged before them.
+        if damages.len() == before || kind == Kind::Data {
             damages.extend(wrong.map(|what| file.damage(at.offset, what)));
         }
         progress(at.end());
@@ -170,7 +171,7 @@ impl<'a> Check<'a> {
         at: Handle,
         block: Unsealed,
     ) -> Result<Wrong, Error> {
-        let (mut wrong, mut first) = (None, None);
+        let (mut wrong, mut first, before) = (None, None, damages.len());
         self.file.each_entry(damages, at, block, &mut |entry, tag| {
             let found = self.entry(&entry, tag)?;
             wrong = wrong.or(found);
@@ -179,6 +180,7 @@ impl<'a> Check<'a> {
             }
             Ok(())
         })?;
+        self.compares &= damages.len() == before;
         if let Some(first) = first {
             let last = (memory::copy_of(&self.last.0)?, self.last.1);
             self.wait(0, Waiting { at, first, last })?;
