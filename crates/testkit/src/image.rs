@@ -96,7 +96,6 @@ pub fn reseal_header(image: &mut [u8]) {
 ///
 /// # Panics
 /// If `image` is not that of a filter.
-#[must_use]
 pub fn section<'a>(image: &'a [u8], name: &str) -> std::slice::ChunksExact<'a, u8> {
     let range = section_bytes(image, name);
     let (_, width) = SECTIONS.iter().find(|section| section.0 == name).expect("a section");
