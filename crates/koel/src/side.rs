@@ -31,11 +31,10 @@
 //! Source of the stash: A. Kirsch, M. Mitzenmacher, U. Wieder, More Robust Hashing: Cuckoo Hashing
 //! with a Stash (SIAM J. Comput. 2009).
 
-use alloc::collections::{BTreeMap, btree_map};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::array;
 use core::ops::RangeInclusive;
-use core::slice::ChunksExact;
 
 use crate::error::{FullError, ImageError, require};
 use crate::image::SECTIONS;
@@ -164,26 +163,25 @@ impl<B: AsRef<[u8]>, N: Name> Records<B, N> {
     }
 
     /// All records.
-    pub(crate) fn iter(&self) -> Range<'_, N> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (N, u64)> {
         self.range(N::of([0; 2])..=N::of([u64::MAX; 2]))
     }
 
     /// The records of these names.
-    pub(crate) fn range(&self, names: RangeInclusive<N>) -> Range<'_, N> {
-        match &self.list {
-            List::Owned(tree) => Range::Owned(tree.range(names)),
-            List::Stored(bytes, width) => {
-                let (mut low, mut high) = (0, bytes.as_ref().len() / width);
-                while low < high {
-                    let middle = usize::midpoint(low, high);
-                    let record = &bytes.as_ref()[middle * width..][..*width];
-                    let is_below = decode::<N>(record).0 < *names.start();
-                    if is_below { low = middle + 1 } else { high = middle }
-                }
-                let records = bytes.as_ref()[low * width..].chunks_exact(*width);
-                Range::Stored(records, *names.end())
-            }
+    pub(crate) fn range(&self, names: RangeInclusive<N>) -> impl Iterator<Item = (N, u64)> {
+        let (tree, bytes, width) = match &self.list {
+            List::Owned(tree) => (Some(tree.range(names.clone())), &[][..], 1),
+            List::Stored(bytes, width) => (None, bytes.as_ref(), *width),
+        };
+        let (mut low, mut high) = (0, bytes.len() / width);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            let is_below = decode::<N>(&bytes[middle * width..][..width]).0 < *names.start();
+            if is_below { low = middle + 1 } else { high = middle }
         }
+        let stored = bytes[low * width..].chunks_exact(width).map(decode);
+        let owned = tree.into_iter().flatten().map(|(&name, &number)| (name, number));
+        owned.chain(stored.take_while(move |record| record.0 <= *names.end()))
     }
 
     /// Checks that names ascend, that numbers are above 0, and that each record `holds`.
@@ -312,24 +310,15 @@ impl<B: AsRef<[u8]>, N: Name> Records<B, N> {
     }
 }
 
-/// Some records of a list in a row.
-#[derive(Clone, Debug)]
-pub(crate) enum Range<'a, N> {
-    Owned(btree_map::Range<'a, N, u64>),
-    /// The bytes from the first one on, and the last name.
-    Stored(ChunksExact<'a, u8>, N),
+/// The pairs of a stash, wherever it is.
+pub(crate) trait Stash: Sync {
+    /// The first pair from this one on, of the same key.
+    fn next_pair(&self, from: Pair) -> Option<Pair>;
 }
 
-impl<N: Name> Iterator for Range<'_, N> {
-    type Item = (N, u64);
-
-    fn next(&mut self) -> Option<(N, u64)> {
-        match self {
-            Self::Owned(records) => records.next().map(|(&name, &number)| (name, number)),
-            Self::Stored(records, last) => {
-                records.next().map(decode).filter(|record| record.0 <= *last)
-            }
-        }
+impl<B: AsRef<[u8]> + Sync> Stash for Records<B, Pair> {
+    fn next_pair(&self, from: Pair) -> Option<Pair> {
+        self.range(from..=(from.0, u64::MAX)).next().map(|(pair, _)| pair)
     }
 }
 
@@ -417,10 +406,9 @@ impl<B: AsRef<[u8]>> Side<B> {
         }
     }
 
-    /// The number of copies in the stash of the key with this address.
+    /// The number of copies in the stash of the key with this address; in a maplet, of one pair.
     pub(crate) fn stashed(&self, address: u64) -> u64 {
-        let pairs = self.pairs(address).into_iter().flatten();
-        pairs.map(|(_, copies)| copies).fold(0, u64::saturating_add)
+        if self.stash.may_have((address, 0)) { self.first_copies(address) } else { 0 }
     }
 
     /// The addresses of the keys in the stash, with their copies.
@@ -428,10 +416,10 @@ impl<B: AsRef<[u8]>> Side<B> {
         self.stash.iter().map(|((address, _), copies)| (address, copies))
     }
 
-    /// The pairs in the stash of the key with this address. `None` if there is none for sure.
-    pub(crate) fn pairs(&self, address: u64) -> Option<Range<'_, Pair>> {
+    #[inline(never)]
+    fn first_copies(&self, address: u64) -> u64 {
         let names = (address, 0)..=(address, u64::MAX);
-        self.stash.may_have((address, 0)).then(|| self.stash.range(names))
+        self.stash.range(names).next().map_or(0, |(_, copies)| copies)
     }
 
     /// Whether a key is in, if entries of the table say `found`. Only the stash changes a no, so a

@@ -78,7 +78,8 @@ impl Addressing {
         Entry { lower: bucket.min(self.other(bucket, fingerprint)), fingerprint }
     }
 
-    /// The name of an entry that knows these first bits of the string of its keys.
+    /// The name of an entry that knows these first bits of the string of its keys, the last one
+    /// first.
     #[must_use]
     pub fn name(&self, lower: u64, core: u64, string: impl IntoIterator<Item = bool>) -> u64 {
         let mut place = self.buckets().leading_zeros() - 6;
@@ -100,7 +101,7 @@ impl Addressing {
     #[must_use]
     pub fn name_of(&self, entry: Entry) -> u64 {
         let (core, bits) = (entry.fingerprint >> self.fraction_bits(), self.fraction_bits());
-        self.name(entry.lower, core, (0..bits).map(|i| entry.fingerprint >> i & 1 == 1))
+        self.name(entry.lower, core, (0..bits).rev().map(|i| entry.fingerprint >> i & 1 == 1))
     }
 
     /// The entry with this name, in a table that has not grown.
@@ -108,8 +109,8 @@ impl Addressing {
     pub fn named(&self, name: u64) -> Option<Entry> {
         let place = self.buckets().leading_zeros() - 6;
         let (lower, core) = (name.checked_shr(place + 6).unwrap_or(0), name >> place & 63);
-        let bits = (0..self.fraction_bits()).map(|i| (name >> (place - 1 - i) & 1) << i);
-        let entry = Entry { lower, fingerprint: core << self.fraction_bits() | bits.sum::<u64>() };
+        let bits = name >> self.end_of_names() & !(u64::MAX << (self.fraction_bits()));
+        let entry = Entry { lower, fingerprint: core << self.fraction_bits() | bits };
         let is_sound = core > 0
             && lower < self.buckets()
             && self.entry_in(lower, entry.fingerprint) == entry

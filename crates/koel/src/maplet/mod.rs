@@ -113,20 +113,28 @@ impl<S: Store> Maplet<S> {
     #[must_use]
     pub fn get<K: Key + ?Sized>(&self, key: &K) -> Values<'_> {
         let address = self.body.address(key);
-        // Most keys are absent, so slots are decoded in a second step.
-        let table = &self.body.table;
-        let values = match table.find_pair(address) {
-            None => Values::default(),
-            Some((pair, keys)) => Values::new(table.candidates(pair, keys), self.layout()),
-        };
-        if self.body.state.side.has_answers() { self.with_stash(address, values) } else { values }
+        if self.body.state.side.stash.len() > 0 {
+            return self.with_stash(address);
+        }
+        self.in_slots(address)
     }
 
-    /// Adds the values in the stash to those of a key in the table.
+    /// The values in slots.
+    #[inline(always)]
+    fn in_slots(&self, address: u64) -> Values<'_> {
+        // Most keys are absent, so slots are decoded in a second step.
+        let table = &self.body.table;
+        match table.find_pair(address) {
+            None => Values::default(),
+            Some((pair, keys)) => Values::new(table.candidates(pair, keys), self.layout()),
+        }
+    }
+
+    /// The values in slots, and those in the stash.
     #[cold]
     #[inline(never)]
-    fn with_stash<'a>(&'a self, address: u64, values: Values<'a>) -> Values<'a> {
-        values.and(self.body.state.side.pairs(address))
+    fn with_stash(&self, address: u64) -> Values<'_> {
+        self.in_slots(address).and(&self.body.state.side.stash, address)
     }
 
     /// [`get`](Self::get) for each of `keys`. Writes the values of `keys[i]` to `values[i]`. Where
@@ -151,9 +159,10 @@ impl<S: Store> Maplet<S> {
         let (hashes, layout) = (self.body.hashed(keys), self.layout());
         let found = |i, _, slots| values[i] = Values::new(slots, layout);
         each_candidate(&self.body.table, hashes, found);
-        if self.body.state.side.has_answers() {
+        if self.body.state.side.stash.len() > 0 {
             for (key, values) in keys.iter().zip(values) {
-                *values = self.with_stash(self.body.address(key), mem::take(values));
+                let address = self.body.address(key);
+                *values = mem::take(values).and(&self.body.state.side.stash, address);
             }
         }
     }

@@ -1,21 +1,22 @@
 //! What a lookup in a maplet returns: the values of the slots that match, and those in the stash.
 
+use core::fmt;
+
 use crate::packing::Layout;
-use crate::side::{Pair, Range};
+use crate::side::{Pair, Stash};
 use crate::table::Candidates;
 
 /// The values that may belong to a key, in no particular order. Empty by default. A pair in the
 /// stash comes once, however many copies it has: so a forged file cannot make it endless.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Values<'a> {
     slots: Candidates,
     /// Bits of a slot below the value. Not the layout: this makes the values of an absent key a
     /// constant, which lookups do not write to memory.
     fingerprint_bits: u32,
-    /// Pairs in the stash that are still to come.
-    pairs: Option<Range<'a, Pair>>,
-    /// How many those are.
-    stashed: usize,
+    /// The stash, while it may have more, and the pair from which on.
+    stash: Option<&'a dyn Stash>,
+    from: Pair,
 }
 
 impl<'a> Values<'a> {
@@ -24,18 +25,21 @@ impl<'a> Values<'a> {
         Self { slots, fingerprint_bits: layout.fingerprint_bits(), ..Self::default() }
     }
 
-    /// These values, and then those of pairs.
-    pub(super) fn and(self, pairs: Option<Range<'a, Pair>>) -> Self {
-        let stashed = pairs.clone().map_or(0, Iterator::count);
-        Self { pairs, stashed, ..self }
+    /// These values, and then those that the key with this address has in the stash.
+    pub(super) fn and(self, stash: &'a dyn Stash, address: u64) -> Self {
+        Self { stash: Some(stash), from: (address, 0), ..self }
     }
 
     /// The next value of the stash.
     #[cold]
     #[inline(never)]
     fn next_stashed(&mut self) -> Option<u64> {
-        self.stashed -= 1;
-        self.pairs.as_mut()?.next().map(|((_, value), _)| value)
+        let stash = self.stash.take()?;
+        let (address, value) = stash.next_pair(self.from)?;
+        if let Some(next) = value.checked_add(1) {
+            (self.stash, self.from) = (Some(stash), (address, next));
+        }
+        Some(value)
     }
 }
 
@@ -43,7 +47,7 @@ impl<'a> Values<'a> {
 impl Default for Values<'_> {
     #[inline]
     fn default() -> Self {
-        Self { slots: Candidates::none(), fingerprint_bits: 0, pairs: None, stashed: 0 }
+        Self { slots: Candidates::none(), fingerprint_bits: 0, stash: None, from: (0, 0) }
     }
 }
 
@@ -54,16 +58,26 @@ impl Iterator for Values<'_> {
     fn next(&mut self) -> Option<u64> {
         match self.slots.next() {
             Some(slot) => Some(slot >> self.fingerprint_bits),
-            None if self.stashed == 0 => None,
+            None if self.stash.is_none() => None,
             None => self.next_stashed(),
         }
     }
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.slots.count_left() + self.stashed;
+        let mut left = self.slots.count_left();
+        if self.stash.is_some() {
+            let mut stashed = self.clone();
+            left += core::iter::from_fn(|| stashed.next_stashed()).count();
+        }
         (left, Some(left))
     }
 }
 
 impl ExactSizeIterator for Values<'_> {}
+
+impl fmt::Debug for Values<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}

@@ -446,7 +446,8 @@ impl Body<Buffer> {
     #[inline(always)]
     pub(super) fn remove_at<P: Place>(&mut self, at: P, value: u64) -> bool {
         let counters = &mut self.state.side.counters;
-        match at.take(&mut self.table, value, |name| counters.take(name)) {
+        let is_counted = (counters.len() > 0).then_some(|name| counters.take(name));
+        match at.take(&mut self.table, value, is_counted) {
             Some(Taken::Absent) => return false,
             Some(taken) => {
                 let is_spare = taken == Taken::Copy && self.state.kind == Kind::Filter;

@@ -4,7 +4,7 @@
 use super::{Body, State};
 use crate::error::FullError;
 use crate::mem::buffer::Buffer;
-use crate::table::{Place, Taken};
+use crate::table::{NOT_COUNTED, Place, Taken};
 
 impl Body<Buffer> {
     /// Takes out all copies of an entry.
@@ -14,7 +14,8 @@ impl Body<Buffer> {
             return;
         };
         let mut copies = self.state.side.counters.remove(name).unwrap_or(0);
-        while let Some(taken @ (Taken::Last | Taken::Copy)) = at.take(&mut self.table, 0, |_| false)
+        while let Some(taken @ (Taken::Last | Taken::Copy)) =
+            at.take(&mut self.table, 0, NOT_COUNTED)
         {
             self.note_gone(taken == Taken::Copy, self.table.grows());
             copies = copies.saturating_add(1);

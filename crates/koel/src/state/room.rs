@@ -22,7 +22,7 @@ use crate::mem::vector::BLOCK;
 use crate::packing::SLOTS;
 use crate::table::room::bits;
 use crate::table::search::{BUDGET, End, EvictionPath, Spares};
-use crate::table::{Entry, EntryTest, GrowingLocation, Place, Prefix, Put, Step};
+use crate::table::{Entry, EntryTest, GrowingLocation, NOT_COUNTED, Place, Prefix, Put, Step};
 
 /// Entries among which the oldest is evicted: those of 40 buckets.
 const EVICTION_BUDGET: usize = 160;
@@ -285,7 +285,7 @@ impl Body<Buffer> {
         if self.split_chunk() != Step::NoMemory {
             return Ok(());
         }
-        at.take(&mut self.table, value, |_| false);
+        at.take(&mut self.table, value, NOT_COUNTED);
         self.state.entries -= 1;
         Err(FullError::NoMemory)
     }

@@ -39,7 +39,7 @@ impl Store for Borrowed<'_> {}
 /// The type behind a [`Store`]. This trait cannot be named outside the crate, which seals `Store`.
 pub trait Memory {
     /// The bytes of the buckets, and of what is behind them in a file.
-    type Bytes: AsRef<[u8]>;
+    type Bytes: AsRef<[u8]> + Sync;
 }
 
 impl Memory for Owned {

@@ -149,10 +149,10 @@ impl Place for Location {
         &self,
         table: &mut Table<Buffer>,
         value: u64,
-        is_counted: impl FnOnce(u64) -> bool,
+        is_counted: Option<impl FnOnce(u64) -> bool>,
     ) -> Option<Taken> {
         // If there is a count, an entry is in the buckets too.
-        if is_counted(self.name(table.base())) {
+        if is_counted.is_some_and(|is_counted| is_counted(self.name(table.base()))) {
             return None;
         }
         if value > table.layout.largest_value() {

@@ -166,12 +166,12 @@ impl Place for GrowingLocation {
         &self,
         table: &mut Table<Buffer>,
         value: u64,
-        is_counted: impl FnOnce(u64) -> bool,
+        is_counted: Option<impl FnOnce(u64) -> bool>,
     ) -> Option<Taken> {
         let Some((longest, matches)) = table.longest_with(self, value) else {
             return Some(Taken::Absent);
         };
-        if is_counted(table.name(&longest)) {
+        if is_counted.is_some_and(|is_counted| is_counted(table.name(&longest))) {
             return None;
         }
         table.overwrite(&longest, 0);

@@ -50,7 +50,7 @@ pub(crate) use linear_hashing::{GrowingLocation, LeveledBucket, LinearHashing, P
 pub(crate) use load::tried_load;
 pub(crate) use load::{buckets_for, design_load, most_entries};
 pub(crate) use matches::{Entry, EntryTest};
-pub(crate) use place::{Place, at_place};
+pub(crate) use place::{NOT_COUNTED, Place, at_place};
 pub(crate) use split::Step;
 
 /// Buckets that [`Table::each_piece`] widens at once: they end with a byte.

@@ -11,6 +11,9 @@ use crate::address::geometry::Locations;
 use crate::mem::buffer::Buffer;
 use crate::packing::{Layout, Put, SLOTS, Taken};
 
+/// No entry has a counter, or none is to be lowered.
+pub(crate) const NOT_COUNTED: Option<fn(u64) -> bool> = None;
+
 /// The two buckets of a key, and what its entries are compared with.
 pub(crate) trait Place: Copy {
     /// Whether the entries that match a key may differ in length.
@@ -56,13 +59,13 @@ pub(crate) trait Place: Copy {
     /// Adds an entry to an empty slot, if at most `most` entries match.
     fn put(&self, table: &mut Table<Buffer>, value: u64, most: u64) -> Put;
 
-    /// Takes out the longest entry with this value that matches. `None` if `is_counted` took one
-    /// from the counter of this name instead.
+    /// Takes out the longest entry with this value that matches. `None` if `is_counted`, of a filter
+    /// with counters, took one from the counter of this name instead.
     fn take(
         &self,
         table: &mut Table<Buffer>,
         value: u64,
-        is_counted: impl FnOnce(u64) -> bool,
+        is_counted: Option<impl FnOnce(u64) -> bool>,
     ) -> Option<Taken>;
 
     /// Changes the value of the longest entry with value `old` that matches. False if there is

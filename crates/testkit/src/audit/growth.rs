@@ -150,7 +150,8 @@ impl<'a> Grown<'a> {
 
     /// The names that counters of these entries have.
     pub(super) fn counter_names(&self, names: &[Name]) -> BTreeSet<u64> {
-        let counter = |it: &Name| self.addressing.name(it.base, it.core, it.string.iter().copied());
+        let counter =
+            |it: &Name| self.addressing.name(it.base, it.core, it.string.iter().rev().copied());
         names.iter().map(counter).collect()
     }
 }

@@ -55,6 +55,8 @@ pub(crate) struct Geometry {
     fraction_bits: u32,
     /// A mask of the bits of an address that select the segment: the top ones.
     segments: u64,
+    /// The zeros at the end of the names of entries.
+    end_of_names: u32,
     /// The number of fingerprints, `CORES << fraction_bits`, and the least of them.
     fingerprints: u64,
     least_fingerprint: u64,
@@ -85,8 +87,9 @@ impl Location {
 
     /// The [name](Geometry::name) of the entry, whichever of its buckets is home.
     pub(crate) fn name(&self, geometry: &Geometry) -> u64 {
-        let (bits, base) = (geometry.fraction_bits, self.home.min(self.alternate));
-        geometry.name(base, self.fingerprint >> bits, self.fingerprint, bits)
+        let base = self.home.min(self.alternate);
+        let bits = base << (CORE_BITS + geometry.fraction_bits) | self.fingerprint;
+        (2 * bits + 1) << geometry.end_of_names
     }
 }
 
@@ -102,7 +105,10 @@ impl Geometry {
         }
         let buckets = u64::from(segment_buckets) << segment_bits;
         let fraction_bits = fingerprint_bits - CORE_BITS;
+        // A forged header may have more buckets than names.
+        let bits = u64::BITS - buckets.leading_zeros() + fingerprint_bits + 1;
         Self {
+            end_of_names: u64::BITS.saturating_sub(bits),
             buckets,
             segment_bits,
             segment_buckets,
@@ -236,26 +242,24 @@ impl Geometry {
     }
 
     /// The name of an entry: its smaller base bucket, its core, and the first `length` bits of its
-    /// string. The names of a segment are in a row, and so are those of the entries that continue
-    /// one another.
+    /// string, the first one lowest. The names of a segment are in a row.
     ///
     /// ```text
-    ///     | base, as many bits as N has | core : 6 | string, the first bit highest | 1 | zeros |
+    ///     | base, as many bits as N has | core : 6 | string : length | 1 | zeros |
     /// ```
     pub(crate) fn name(&self, base: u64, core: u64, string: u64, length: u32) -> u64 {
-        let known = string & !(u64::MAX << length) | 1 << length;
-        let bits = CORE_BITS + self.bits_of_bases();
-        (base << CORE_BITS | core) << (u64::BITS - bits) | known.reverse_bits() >> bits
+        let bits = (base << CORE_BITS | core) << length | string & !(u64::MAX << length);
+        (2 * bits + 1) << (self.end_of_names + self.fraction_bits - length)
     }
 
     /// The base, the core, the string and its length, of which this is the [name](Self::name), if
     /// it is one.
     pub(crate) fn named(&self, name: u64) -> Option<(u64, u64, u64, u32)> {
-        let bits = self.bits_of_bases();
-        let (base, rest) = (name >> (u64::BITS - bits), name << bits);
-        let (core, known) = (rest >> (u64::BITS - CORE_BITS), rest << CORE_BITS);
-        let length = (u64::BITS - 1).checked_sub(known.trailing_zeros())?;
-        let string = known.reverse_bits() & !(u64::MAX << length);
+        let end = name.trailing_zeros();
+        let length = (self.end_of_names + self.fraction_bits).checked_sub(end)?;
+        let (string, rest) = (name >> end >> 1, name >> end >> 1 >> length);
+        let (base, core) = (rest >> CORE_BITS, rest & !(u64::MAX << CORE_BITS));
+        let string = string & !(u64::MAX << length);
         (core > 0 && base < self.buckets).then_some((base, core, string, length))
     }
 
@@ -274,7 +278,7 @@ impl Geometry {
 
     /// The zeros at the end of the names in a table of one size.
     pub(crate) fn end_of_names(&self) -> u32 {
-        u64::BITS - self.bits_of_bases() - CORE_BITS - self.fraction_bits - 1
+        self.end_of_names
     }
 
     fn bits_of_bases(&self) -> u32 {
