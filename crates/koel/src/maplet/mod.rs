@@ -58,8 +58,8 @@ pub use values::Values;
 ///
 /// All entries of a key share two buckets, which have room for 8. Further pairs are in the
 /// [stash](Self::stashed_pairs): exactly, beside the table, up to the capacity. A pair in the stash
-/// takes 24 bytes of the file and about 40 in memory. [`get`](Self::get) returns it once, however many
-/// copies it has.
+/// takes 24 bytes of the file and about 40 in memory. [`get`](Self::get) returns it once, however
+/// many copies it has.
 ///
 /// In a large maplet some keys share both buckets, and the room for 8. Pairs in the stash, of 9
 /// million entries:

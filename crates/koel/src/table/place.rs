@@ -59,8 +59,8 @@ pub(crate) trait Place: Copy {
     /// Adds an entry to an empty slot, if at most `most` entries match.
     fn put(&self, table: &mut Table<Buffer>, value: u64, most: u64) -> Put;
 
-    /// Takes out the longest entry with this value that matches. `None` if `is_counted`, of a filter
-    /// with counters, took one from the counter of this name instead.
+    /// Takes out the longest entry with this value that matches. `None` if `is_counted`, of a
+    /// filter with counters, took one from the counter of this name instead.
     fn take(
         &self,
         table: &mut Table<Buffer>,
