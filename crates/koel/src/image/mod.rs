@@ -5,7 +5,7 @@
 //!                         '------------ body, guarded by its own checksum ------------'
 //!
 //!     A counter has 16 bytes, a pair of the stash 24, a correction 8 (side.rs), and a sweep of an
-//!     expiring filter 2 (state/sweeps.rs).
+//!     expiring filter 2 (state/stamps.rs).
 //! ```
 //!
 //! * `shape`: the layout and the number of buckets of a table, and its settings.

@@ -15,6 +15,7 @@ use core::ops::Range;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::stamps::Sweeps;
 use super::{Expiry, State};
 use crate::error::{ImageError, MemoryError};
 use crate::image::shape::{self, Profile, Shape};
@@ -22,7 +23,6 @@ use crate::image::{HEADER_BYTES, Header, Kind, SECTIONS};
 use crate::mem::buffer::Buffer;
 use crate::packing::{Layout, SLOTS};
 use crate::side::{Side, encode};
-use crate::state::sweeps::Sweeps;
 use crate::table::Table;
 
 /// Buckets and state.

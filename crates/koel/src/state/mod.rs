@@ -41,7 +41,6 @@ pub(crate) mod segments;
 mod stamps;
 pub(crate) mod store;
 mod sweep;
-pub(crate) mod sweeps;
 mod union;
 mod value;
 mod verify;

@@ -1,7 +1,9 @@
 //! Damaged files of every type. The files are small, so that *every* flip, cut and extension can be
 //! tried.
 
-use koel::{CountingFilter, CuckooFilter, ExpiringFilter, ImageError, Maplet, WhenFull};
+use koel::{
+    CountingFilter, CuckooFilter, ExpiringFilter, ImageError, Maplet, MapletView, WhenFull,
+};
 use testkit::image::{self, HEADER_BYTES};
 use testkit::keys::{self, at};
 use testkit::{counting, exercise, expiring, maplets};
@@ -211,6 +213,19 @@ fn forged_sweeps_are_refused() {
     image[sweeps.start + 1] = 0x80;
     image::reseal(&mut image);
     assert_eq!(refused(expiring::arbitrary_bytes, &image), "sweeps");
+}
+
+/// A view is not verified, and its stash need not ascend.
+#[test]
+fn a_lookup_in_a_stash_that_does_not_ascend_ends() {
+    let mut maplet = Maplet::builder(100, 0.01, 8).build().unwrap();
+    (0..20).for_each(|value| maplet.insert("key", value).unwrap());
+    let mut image = maplet.to_bytes();
+    let stash = image::section_bytes(&image, "stashed keys");
+    image[stash].as_chunks_mut::<24>().0.reverse();
+    let view = MapletView::open(&image).unwrap();
+    assert!(view.get("key").take(100).count() <= 20);
+    assert!(view.verify().is_err());
 }
 
 /// A value of 33 bits beside a fingerprint of 31 fills a slot; one beside a fingerprint of 24

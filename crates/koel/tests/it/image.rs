@@ -120,19 +120,6 @@ fn every_flipped_bit_of_a_file_is_detected() {
     }
 }
 
-#[test]
-fn missing_or_extra_buckets_or_counters_are_refused_with_valid_checksums() {
-    for filter in samples() {
-        let bytes = filter.to_bytes();
-        for difference in [-32, -16, -8, -1, 1, 8, 16, 32_isize] {
-            let mut forged = bytes.clone();
-            forged.resize(bytes.len().checked_add_signed(difference).unwrap(), 0);
-            image::reseal(&mut forged);
-            assert!(matches!(FilterView::open(&forged), Err(ImageError::Length { .. })));
-        }
-    }
-}
-
 /// A view answers some questions from the header alone and may never read the body, so the header
 /// must be consistent.
 #[test]

@@ -105,10 +105,10 @@ impl Geometry {
         }
         let buckets = u64::from(segment_buckets) << segment_bits;
         let fraction_bits = fingerprint_bits - CORE_BITS;
-        // A forged header may have more buckets than names.
-        let bits = u64::BITS - buckets.leading_zeros() + fingerprint_bits + 1;
+        // At most 58, because bucket number and fingerprint fit in `HASH_BITS`.
+        let bits_of_names = u64::BITS - buckets.leading_zeros() + fingerprint_bits + 1;
         Self {
-            end_of_names: u64::BITS.saturating_sub(bits),
+            end_of_names: u64::BITS - bits_of_names,
             buckets,
             segment_bits,
             segment_buckets,
