@@ -31,7 +31,7 @@ fn the_alternate_of_the_alternate_is_home_in_segments_of_every_size_up_to_5000()
 fn the_alternate_is_an_involution_in_large_segments_and_ignores_the_fraction() {
     for i in 0..1_000_000 {
         let buckets = low_half(hash(i) >> 32).max(1);
-        let fingerprint_bits = 8 + low_half(hash(i) % 25);
+        let fingerprint_bits = 8 + low_half(hash(i) % 17);
         let geometry = Geometry::new(0, buckets, fingerprint_bits);
         let local = hash(!i) % u64::from(buckets);
         let core = 1 + hash(i + 7) % CORES;
