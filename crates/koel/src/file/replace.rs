@@ -69,9 +69,9 @@ impl Replacement {
     /// # Errors
     /// Those of the system.
     pub fn of(target: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
+        let options = OpenOptions::new();
         #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let options = std::os::unix::fs::OpenOptionsExt::mode(&mut options.clone(), 0o600).clone();
         let (file, temporary) = create_in(folder_of(target), options)?;
         match file.lock() {
             // The file system has no locks.
