@@ -151,7 +151,7 @@ impl<B: AsRef<[u8]>, N: Name> Records<B, N> {
         }
     }
 
-    /// Whether there may be a record of this name, in the stash of its address. Never false where
+    /// Whether there may be a record of this name; in the stash, of its address. Never false where
     /// there is one.
     #[inline]
     pub(crate) fn may_have(&self, name: N) -> bool {
@@ -181,7 +181,8 @@ impl<B: AsRef<[u8]>, N: Name> Records<B, N> {
         }
         let stored = bytes[low * width..].chunks_exact(width).map(decode);
         let owned = tree.into_iter().flatten().map(|(&name, &number)| (name, number));
-        owned.chain(stored.take_while(move |record| record.0 <= *names.end()))
+        // Bytes that nobody has verified may not ascend.
+        owned.chain(stored.take_while(move |record| names.contains(&record.0)))
     }
 
     /// Checks that names ascend, that numbers are above 0, and that each record `holds`.
@@ -318,8 +319,7 @@ pub(crate) trait Stash: Sync {
 
 impl<B: AsRef<[u8]> + Sync> Stash for Records<B, Pair> {
     fn next_pair(&self, from: Pair) -> Option<Pair> {
-        // Bytes that nobody has verified may not ascend.
-        self.range(from..=(from.0, u64::MAX)).map(|(pair, _)| pair).find(|&pair| pair >= from)
+        self.range(from..=(from.0, u64::MAX)).next().map(|(pair, _)| pair)
     }
 }
 

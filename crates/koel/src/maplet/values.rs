@@ -14,7 +14,7 @@ pub struct Values<'a> {
     /// Bits of a slot below the value. Not the layout: this makes the values of an absent key a
     /// constant, which lookups do not write to memory.
     fingerprint_bits: u32,
-    /// The stash, while it may have more, and the pair from which on.
+    /// The stash, while it may have more values, and the least pair that is still to come.
     stash: Option<&'a dyn Stash>,
     from: Pair,
 }
