@@ -1,11 +1,12 @@
 //! The errors of a store: data for programs, and a sentence that says what to do.
 
+use std::fmt;
 use std::io;
 use std::path::Path;
 
 use thiserror::Error as Described;
 
-use crate::kernel::file_names::{MANIFEST, StoreKind};
+use crate::kernel::store_files::{MANIFEST, StoreKind};
 
 /// Why an operation of a store failed. None of these errors loses acknowledged data.
 #[derive(Debug, Described)]
@@ -278,5 +279,46 @@ fn stall_advice(reason: Option<&str>) -> String {
     match reason {
         Some(reason) => format!("room, and merging fails ({reason}); solve that and try again"),
         None => "merges; write more slowly, or raise `LsmOptions::stall_limit`".to_owned(),
+    }
+}
+
+/// Bytes of a file that are not what was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The file.
+    pub file: String,
+    /// The offset at which the damage starts.
+    pub offset: u64,
+    /// What is wrong there.
+    pub what: &'static str,
+}
+
+impl Damage {
+    pub(crate) fn new(file: &str, offset: u64, what: &'static str) -> Self {
+        Self { file: file.to_owned(), offset, what }
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is damaged at byte {}: {}", self.file, self.offset, self.what)
+    }
+}
+
+/// Returns the value of `result`, or adds its damage to the list and returns `None`.
+///
+/// # Errors
+/// Any error that is not damage.
+pub(crate) fn collect_damage<T>(
+    damages: &mut Vec<Damage>,
+    result: Result<T, Error>,
+) -> Result<Option<T>, Error> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::Damaged { file, offset, what }) => {
+            damages.push(Damage { file, offset, what });
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }

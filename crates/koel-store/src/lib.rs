@@ -20,15 +20,14 @@ mod kernel;
 mod log;
 mod lsm;
 
-pub use error::Error;
+pub use error::{Damage, Error};
 pub use kernel::batch::Batch;
-pub use kernel::damage::Damage;
 pub use kernel::disk::DiskFolder;
-pub use kernel::durability::Durability;
-pub use kernel::file_names::StoreKind;
 pub use kernel::files;
+pub use kernel::log_end::Durability;
 pub use kernel::recovery::TornEnd;
 pub use kernel::salvage::SalvageReport;
+pub use kernel::store_files::StoreKind;
 pub use log::{
     CompactReport, Iter, Keys, LogOpenReport, LogOptions, LogStats, LogStore, LogVerifyReport,
     ValueReader,

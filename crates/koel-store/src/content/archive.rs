@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, RwLock};
 
 use super::keys;
-use crate::kernel::durability::LogPosition;
+use crate::kernel::log_end::LogPosition;
 use crate::{Error, LogStore};
 
 /// Files and folders in a [`LogStore`], cut into chunks that are stored once. Threads can share it.

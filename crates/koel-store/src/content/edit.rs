@@ -9,7 +9,7 @@ use super::error::ArchiveError;
 use super::find::no_such_name;
 use super::versions::{Spare, Version};
 use super::{keys, names};
-use crate::kernel::lock::lock;
+use crate::kernel::threads::lock;
 use crate::{Batch, Durability};
 
 impl Archive {

@@ -5,11 +5,10 @@
 //! memory is taken.
 
 use super::archive::Archive;
-use super::chunks;
 use super::entry::{Content, DecodeError, Entry, Fields};
 use super::error::ArchiveError;
 use super::keys::{self, Hash};
-use super::names;
+use super::{chunks, names};
 
 /// The chunks of a content, in order.
 #[derive(Debug)]

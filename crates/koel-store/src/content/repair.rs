@@ -10,7 +10,7 @@ use super::archive::Archive;
 use super::error::ArchiveError;
 use super::keys;
 use crate::Durability;
-use crate::kernel::lock::lock;
+use crate::kernel::threads::lock;
 
 impl Archive {
     /// Makes sure that every name lists its readable versions and no others, and that the next

@@ -7,7 +7,7 @@ use super::read::Listing;
 use super::versions::{Spare, Version};
 use super::write::Writer;
 use super::{keys, names};
-use crate::kernel::lock::lock;
+use crate::kernel::threads::lock;
 use crate::{Batch, Durability};
 
 impl Archive {

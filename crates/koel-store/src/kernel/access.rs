@@ -1,13 +1,16 @@
-//! Opening files, and whole reads and writes over [`File`] calls that may transfer only a part.
+//! Locking a folder, opening its files, and whole reads and writes over [`File`] calls that may
+//! transfer only a part.
 //!
 //! A `File` or a reader may come from the user of the crate, so what it returns is checked.
 
+use std::fmt;
 use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
 
 use super::bytes::usize_of;
 use super::files::{File, Folder};
 use crate::Error;
+use crate::error::FOLDER;
 
 /// Bytes that [`read_whole`] reads at a time.
 const STEP: usize = 1 << 20;
@@ -100,6 +103,29 @@ pub(crate) fn read_whole(
         if read < step || bytes.len() == len {
             return Ok(Some(bytes));
         }
+    }
+}
+
+/// Keeps other writers out until it is dropped.
+pub(crate) struct FolderLock {
+    _lock: Box<dyn Send + Sync>,
+}
+
+impl FolderLock {
+    /// # Errors
+    /// [`Error::Locked`] if another holder has the lock, and I/O errors.
+    pub(crate) fn take(folder: &dyn Folder) -> Result<Self, Error> {
+        let lock = folder.lock().map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock => Error::Locked,
+            _ => Error::io("lock", FOLDER)(error),
+        })?;
+        Ok(Self { _lock: lock })
+    }
+}
+
+impl fmt::Debug for FolderLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FolderLock")
     }
 }
 

@@ -11,9 +11,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::file_names::{LOCK, MANIFEST};
 use super::files::{File, Folder};
 use super::open_folder::OpenFolder;
+use super::store_files::{LOCK, MANIFEST};
 use crate::Error;
 
 /// A folder of the file system.

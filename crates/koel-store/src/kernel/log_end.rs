@@ -1,5 +1,10 @@
 //! The end of a log: the file that takes records, how far it is durable, and whether it takes more.
 //!
+//! A write that must be durable waits for the lock `syncing`. The first holder syncs everything
+//! that any thread has written so far; the others then find their writes durable and leave. The
+//! first write after a sync is preceded by a mark, which tells recovery what was durable
+//! (`recovery.rs`).
+//!
 //! A write that fails is *refused* if it is known that nothing of it is there: the log goes on, and
 //! takes the write when there is room again. Otherwise the log is *poisoned*.
 //!
@@ -15,13 +20,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::batch::Batch;
 use super::bytes::usize_of;
-use super::durability::{Durability, GroupCommit, LogPosition};
-use super::lock::lock;
 use super::memory;
 use super::poison::Poison;
 use super::record::{self, Header};
 use super::segment::{FIRST_RECORD, Segment};
-use super::wakeup::{Signal, Wakeup};
+use super::threads::{Signal, Wakeup, lock};
 use crate::Error;
 
 /// Bytes of a buffer that are kept for the next write.
@@ -31,7 +34,8 @@ const KEPT_BUFFER: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Log<T> {
     end: Mutex<LogEnd<T>>,
-    pub(crate) commits: GroupCommit,
+    syncing: Mutex<()>,
+    durable: Mutex<LogPosition>,
     pub(crate) poison: Poison,
     /// Wakes a thread that syncs when `bytes_per_sync` bytes are not durable.
     pub(crate) sync_due: Wakeup,
@@ -76,10 +80,10 @@ impl<T> LogEnd<T> {
 impl<T> Log<T> {
     /// Returns a log, all of which is durable.
     pub(crate) fn new(end: LogEnd<T>, read_only: bool, bytes_per_sync: u64) -> Self {
-        let commits = GroupCommit::default();
-        commits.set_durable(end.position());
+        let (syncing, durable) = (Mutex::default(), Mutex::new(end.position()));
         let poison = if read_only { Poison::read_only() } else { Poison::default() };
-        Self { end: Mutex::new(end), commits, poison, sync_due: Wakeup::default(), bytes_per_sync }
+        let (end, sync_due) = (Mutex::new(end), Wakeup::default());
+        Self { end, syncing, durable, poison, sync_due, bytes_per_sync }
     }
 
     /// Locks the end.
@@ -108,10 +112,34 @@ impl<T> Log<T> {
         position: LogPosition,
         durability: Durability,
     ) -> Result<(), Error> {
-        self.commits.wait(position, durability, &self.poison, || {
+        if durability == Durability::None || self.durable() >= position {
+            return Ok(());
+        }
+        let _one_at_a_time = lock(&self.syncing);
+        if self.durable() >= position {
+            return Ok(());
+        }
+        self.poison.check()?;
+        let (file, position) = {
             let end = self.end();
             (end.file.clone(), end.position())
-        })
+        };
+        if let Some(file) = file {
+            file.sync().map_err(|error| self.poison.set(error))?;
+            self.set_durable(position);
+        }
+        Ok(())
+    }
+
+    /// Returns the position up to which everything is durable.
+    pub(crate) fn durable(&self) -> LogPosition {
+        *lock(&self.durable)
+    }
+
+    /// Notes that everything up to `position` is durable.
+    pub(crate) fn set_durable(&self, position: LogPosition) {
+        let mut durable = lock(&self.durable);
+        *durable = position.max(*durable);
     }
 
     /// Appends a batch to `file`, the last one. Returns the offset of its first record.
@@ -153,8 +181,12 @@ impl<T> Log<T> {
         let (at, marked) = (file.end(), end.marked);
         let mut buffer = std::mem::take(&mut end.buffer);
         buffer.clear();
-        let LogEnd { sequence, marked: mark, .. } = end;
-        self.commits.append_mark_if_due(file, sequence, mark, &mut buffer);
+        let durable = self.durable();
+        if durable.segment == file.number && durable.offset > marked {
+            record::append_mark(&mut buffer, durable.offset, end.sequence, &file.position(at));
+            end.sequence += 1;
+            end.marked = durable.offset;
+        }
         let written = write(end, &mut buffer);
         buffer.shrink_to(KEPT_BUFFER);
         end.buffer = buffer;
@@ -194,7 +226,7 @@ impl<T> Log<T> {
     pub(crate) fn seal(&self, end: &LogEnd<T>) -> Result<(), Error> {
         if let Some(file) = &end.file {
             file.sync().map_err(|error| self.poison.set(error))?;
-            self.commits.set_durable(end.position());
+            self.set_durable(end.position());
         }
         Ok(())
     }
@@ -203,7 +235,7 @@ impl<T> Log<T> {
     pub(crate) fn go_on_in(&self, end: &mut LogEnd<T>, file: Arc<Segment>) {
         end.file = Some(file);
         (end.marked, end.sync_requested, end.announced) = (FIRST_RECORD, FIRST_RECORD, true);
-        self.commits.set_durable(end.position());
+        self.set_durable(end.position());
     }
 
     /// Makes everything durable, and lets `store` write a manifest with exact ends. That it cannot
@@ -218,4 +250,22 @@ impl<T> Log<T> {
         store(&mut self.end());
         Ok(())
     }
+}
+
+/// When a write is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Durability {
+    /// When the operating system has it. Until the next sync it survives a crash of the process,
+    /// but not one of the machine.
+    None,
+    /// When it and every earlier write is on disk. Threads that wait at the same time share one
+    /// sync.
+    Synced,
+}
+
+/// A position in the log: the number of the active segment, and an offset in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LogPosition {
+    pub(crate) segment: u64,
+    pub(crate) offset: u64,
 }

@@ -33,12 +33,12 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::access::{self, read_up_to, read_whole, write_all};
 use super::bytes::{u32_at, u64_at, usize_of};
 use super::disk::DiskFolder;
-use super::file_names::{MANIFEST, NEW_MANIFEST, StoreKind};
 use super::files::Folder;
 use super::memory;
 use super::poison::Poison;
 use super::record::{self, ALIGNMENT, HEADER, Header, Position, SEQUENCE_LIMIT};
 use super::segment::SIZES;
+use super::store_files::{MANIFEST, NEW_MANIFEST, StoreKind};
 use crate::Error;
 use crate::error::FOLDER;
 

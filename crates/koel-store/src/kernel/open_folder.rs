@@ -27,7 +27,7 @@ mod unix {
     use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 
     use super::not_a_regular_file;
-    use crate::kernel::file_names::MANIFEST;
+    use crate::kernel::store_files::MANIFEST;
 
     #[derive(Clone, Debug)]
     pub(crate) struct OpenFolder(Arc<File>);

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use super::files::{File, Folder};
-use super::lock::lock;
+use super::threads::lock;
 
 /// Wraps another folder.
 #[derive(Debug)]

@@ -14,15 +14,16 @@
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use super::file_names::{self, NEW_MANIFEST, StoreKind};
 use super::files::Folder;
 use super::manifest::{LogEntry, Manifest};
 use super::memory;
 use super::poison::Poison;
 use super::scan::{Record, Scan, last_durable_offset};
 use super::segment::{FIRST_RECORD, SIZES, Segment};
+use super::store_files::{HINT, NEW_MANIFEST, SEGMENT, StoreKind, TABLE};
 use crate::Error;
 use crate::error::FOLDER;
 
@@ -39,20 +40,20 @@ pub struct TornEnd {
 
 /// Returns the number in the name of a file of a store, if it is one.
 pub(crate) fn number_of(kind: StoreKind, name: &str) -> Option<u64> {
-    file_names::segment_number(name).or_else(|| match kind {
-        StoreKind::Log => file_names::hint_number(name),
-        StoreKind::Lsm => file_names::table_number(name),
+    SEGMENT.number_in(name).or_else(|| match kind {
+        StoreKind::Log => HINT.number_in(name),
+        StoreKind::Lsm => TABLE.number_in(name),
     })
 }
 
-/// Reads the manifest, and stores `new` if there is none and no file of a store. Returns it, and
-/// the names of all files.
+/// Reads the manifest, and stores one if there is none and no file of a store: with this seed as
+/// seed and salt, or with random ones. Returns it, and the names of all files.
 pub(crate) fn manifest(
     folder: &dyn Folder,
-    new: Manifest,
+    (kind, segment_bytes): (StoreKind, u64),
+    seed: Option<u64>,
     read_only: bool,
 ) -> Result<(Manifest, Vec<String>), Error> {
-    let kind = new.kind;
     let list = || folder.list().map_err(Error::io("list", FOLDER));
     let manifest = match Manifest::load(kind, folder)? {
         Some(manifest) => manifest,
@@ -60,7 +61,11 @@ pub(crate) fn manifest(
             return Err(Error::NoManifest);
         }
         None if read_only => return Err(Error::NoStore { folder: FOLDER.to_owned() }),
-        None => new.store(folder, &Poison::default()).map(|()| new)?,
+        None => {
+            let [salt, seed] = [(); 2].map(|()| seed.unwrap_or_else(random));
+            let new = Manifest::new(kind, salt, seed, segment_bytes);
+            new.store(folder, &Poison::default()).map(|()| new)?
+        }
     };
     if !read_only {
         // A process that crashed may have left names that are not durable, and they must be before
@@ -68,6 +73,11 @@ pub(crate) fn manifest(
         folder.sync().map_err(Error::io("sync", FOLDER))?;
     }
     Ok((manifest, list()?))
+}
+
+/// Returns a random number. `RandomState` has random keys, which differ from call to call.
+pub(crate) fn random() -> u64 {
+    RandomState::new().hash_one(())
 }
 
 /// Opens the files of the log that the manifest names, and checks their lengths.
@@ -181,7 +191,7 @@ pub(crate) fn remove_leftovers(
     };
     let mut unnamed: Vec<String> = names.iter().filter(is_unnamed).cloned().collect();
     for name in &unnamed {
-        let sequence = match (file_names::segment_number(name), file_names::table_number(name)) {
+        let sequence = match (SEGMENT.number_in(name), TABLE.number_in(name)) {
             (Some(number), _) => first_sequence(folder, manifest.salt, number),
             (None, Some(number)) => last_sequence(number),
             (None, None) => continue,

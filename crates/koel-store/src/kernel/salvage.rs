@@ -8,14 +8,12 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::damage::{Damage, collect_damage};
-use super::file_header::FileKind;
-use super::file_names::{self, MANIFEST, StoreKind};
 use super::files::Folder;
 use super::manifest::Manifest;
-use super::segment::{self, Segment};
+use super::segment::Segment;
+use super::store_files::{FileKind, MANIFEST, NumberedFile, SEGMENT, StoreKind, TABLE};
 use crate::Error;
-use crate::error::FOLDER;
+use crate::error::{Damage, FOLDER, collect_damage};
 
 /// What salvaging a damaged store did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,32 +40,23 @@ pub(crate) struct DamagedStore<'a> {
 }
 
 impl<'a> DamagedStore<'a> {
-    /// Finds the files, and lists what is wrong with the manifest. `table` is what the header of a
-    /// table says.
+    /// Finds the files, and lists what is wrong with the manifest.
     pub(crate) fn inspect(
         kind: StoreKind,
-        table: Option<FileKind>,
         folder: &'a dyn Folder,
         damages: &mut Vec<Damage>,
     ) -> Result<Self, Error> {
         let names = folder.list().map_err(Error::io("list", FOLDER))?;
-        let numbers = |number: fn(&str) -> Option<u64>| -> Vec<u64> {
-            names.iter().filter_map(|name| number(name)).collect()
+        let numbers = |file: FileKind| -> Vec<u64> {
+            names.iter().filter_map(|name| file.number_in(name)).collect()
         };
-        let logs = numbers(file_names::segment_number);
-        let tables = numbers(file_names::table_number);
+        let (logs, tables) = (numbers(SEGMENT), numbers(TABLE));
         let manifest = collect_damage(damages, Manifest::load_existing(kind, folder))?;
+        let files = logs.iter().map(|number| (SEGMENT, *number));
         let mut salts = Vec::new();
-        let mut add = |file: FileKind, name: String, number| {
-            let salt = collect_damage(&mut Vec::new(), file.salt_in(folder, &name, number))?;
-            salts.extend(salt.flatten());
-            Ok::<_, Error>(())
-        };
-        for &number in &logs {
-            add(segment::FILE, file_names::segment(number), number)?;
-        }
-        for (&number, file) in tables.iter().zip(table.iter().cycle()) {
-            add(*file, file_names::table(number), number)?;
+        for (file, number) in files.chain(tables.iter().map(|number| (TABLE, *number))) {
+            let salt = NumberedFile::salt_in(folder, file, number);
+            salts.extend(collect_damage(&mut Vec::new(), salt)?.flatten());
         }
         let named = manifest.as_ref().map(|manifest| manifest.salt);
         let is_own = named.is_some_and(|salt| salts.is_empty() || salts.contains(&salt));

@@ -7,11 +7,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::bytes::{u64_at, usize_of};
-use super::damage::{Damage, collect_damage};
 use super::memory;
 use super::record::{self, ALIGNMENT, HEADER, Header, Kind, MARK};
 use super::segment::{FIRST_RECORD, Segment};
 use crate::Error;
+use crate::error::{Damage, collect_damage};
 
 const AHEAD: usize = 1 << 20;
 

@@ -3,7 +3,7 @@
 //! ```text
 //! 0        40
 //! +--------+---------+---------+
-//! | header | record  | record  | ..     the header: file_header.rs
+//! | header | record  | record  | ..     the header: store_files.rs
 //! +--------+---------+---------+
 //! ```
 //!
@@ -11,19 +11,16 @@
 //! manifest does, for every segment except the one being written.
 
 use std::io;
-use std::ops::RangeInclusive;
+use std::ops::{Deref, RangeInclusive};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock};
 
-use super::access::{self, read_up_to, write_all};
 use super::bytes::usize_of;
-use super::counter::Counter;
-use super::file_header::{self, FileKind};
-use super::file_names;
-use super::files::{File, Folder};
-use super::lock::lock;
+use super::files::Folder;
 use super::memory;
-use super::record::{self, BlockSize, BodyCheck, Header, Position};
+use super::record::{self, BlockSize, BodyCheck, Header};
+use super::store_files::{NumberedFile, SEGMENT};
+use super::threads::{Counter, lock};
 use crate::Error;
 use crate::error::FOLDER;
 
@@ -34,8 +31,6 @@ pub(crate) const SIZES: RangeInclusive<u64> = 4 << 10..=16 << 30;
 /// Offset of the first record.
 pub(crate) const FIRST_RECORD: u64 = 40;
 
-/// The header of a segment.
-pub(crate) const FILE: FileKind = FileKind { magic: *b"koellog\n", version: 1 };
 /// Bytes of the shortest read of a record: smaller reads cost the same.
 const MIN_READ: u64 = 512;
 /// Bytes of the longest first read of a record. Only a very long key makes a body longer.
@@ -49,10 +44,7 @@ const FIRST_BLOCKS: usize = 1 << 20;
 /// An open segment, and what is known of its records.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    pub(crate) number: u64,
-    pub(crate) name: String,
-    file: Arc<dyn File>,
-    salt: u64,
+    file: NumberedFile,
     /// Bytes of the file that are header and records.
     end: AtomicU64,
     /// Bytes of records that compaction would drop now, without tombstones.
@@ -75,12 +67,18 @@ pub(crate) struct Segment {
     damage: OnceLock<(u64, &'static str)>,
 }
 
+impl Deref for Segment {
+    type Target = NumberedFile;
+
+    fn deref(&self) -> &NumberedFile {
+        &self.file
+    }
+}
+
 impl Segment {
     /// Creates the file of a segment, which is to be [made durable](Self::make_durable) next.
     pub(crate) fn create(folder: &dyn Folder, salt: u64, number: u64) -> Result<Self, Error> {
-        let name = file_names::segment(number);
-        let file = folder.create(&name).map_err(Error::io("create", &name))?;
-        Ok(Self::with_file(file, name, salt, number))
+        Ok(Self::of(NumberedFile::create(folder, SEGMENT, (salt, number))?))
     }
 
     /// Writes the header, and makes the file and its name durable. Removes it if that fails.
@@ -97,19 +95,14 @@ impl Segment {
     }
 
     fn write_header(&self) -> Result<(), Error> {
-        self.write(&FILE.header(self.salt, self.number), 0)?;
+        self.write(&SEGMENT.header(self.salt, self.number), 0)?;
         self.set_end(FIRST_RECORD);
         Ok(())
     }
 
     /// Opens a segment and checks its header.
     pub(crate) fn open(folder: &dyn Folder, salt: u64, number: u64) -> Result<Self, Error> {
-        let missing = || Error::damaged(&file_names::segment(number), 0, "the file is missing");
-        let segment = Self::open_unchecked(folder, salt, number)?.ok_or_else(missing)?;
-        let mut bytes = [0; file_header::SIZE];
-        segment.read_up_to(&mut bytes, 0)?;
-        FILE.check(&bytes, (salt, number), &segment.name)?;
-        Ok(segment)
+        Self::whole(NumberedFile::open(folder, SEGMENT, (salt, number))?)
     }
 
     /// Opens a segment without checking its header. Returns `None` if there is no such file. The
@@ -119,19 +112,20 @@ impl Segment {
         salt: u64,
         number: u64,
     ) -> Result<Option<Self>, Error> {
-        let name = file_names::segment(number);
-        let Some(file) = access::open(folder, &name)? else { return Ok(None) };
-        let segment = Self::with_file(file, name, salt, number);
-        segment.set_end(segment.file_len()?);
-        Ok(Some(segment))
+        let file = NumberedFile::open_unchecked(folder, SEGMENT, (salt, number))?;
+        file.map(Self::whole).transpose()
     }
 
-    fn with_file(file: Arc<dyn File>, name: String, salt: u64, number: u64) -> Self {
+    /// Returns the segment that ends where its file does.
+    fn whole(file: NumberedFile) -> Result<Self, Error> {
+        let segment = Self::of(file);
+        segment.set_end(segment.len()?);
+        Ok(segment)
+    }
+
+    fn of(file: NumberedFile) -> Self {
         Self {
-            number,
-            name,
             file,
-            salt,
             end: AtomicU64::new(0),
             dead: Counter::default(),
             tombstones: Counter::default(),
@@ -143,12 +137,6 @@ impl Segment {
             sync_failed: Mutex::default(),
             damage: OnceLock::new(),
         }
-    }
-
-    /// Returns the position of the bytes at `offset`, which their checksum covers.
-    #[inline]
-    pub(crate) fn position(&self, offset: u64) -> Position {
-        Position { salt: self.salt, segment: self.number, offset }
     }
 
     /// Returns the offset at which the records end.
@@ -201,19 +189,11 @@ impl Segment {
         usize_of(len.clamp(MIN_READ, MAX_FIRST_READ))
     }
 
-    pub(crate) fn file_len(&self) -> Result<u64, Error> {
-        self.file.len().map_err(Error::io("measure", &self.name))
-    }
-
     /// Returns the first offset from `offset` on where a record can start: not in a hole of a
     /// sparse file, whose bytes are zeros. Returns `None` if there is none.
     pub(crate) fn next_data(&self, offset: u64) -> Result<Option<u64>, Error> {
-        let data = self.file.next_data(offset).map_err(Error::io("search", &self.name))?;
+        let data = self.file.file.next_data(offset).map_err(Error::io("search", &self.name))?;
         Ok(data.map(|data| offset.max(data - data % record::ALIGNMENT)))
-    }
-
-    pub(crate) fn write(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {
-        write_all(&*self.file, bytes, offset).map_err(Error::io("write", &self.name))
     }
 
     /// Makes everything written so far durable.
@@ -223,21 +203,15 @@ impl Segment {
     pub(crate) fn sync(&self) -> Result<(), Error> {
         let mut failed = lock(&self.sync_failed);
         let before = if *failed { Err(io::Error::other("an earlier sync failed")) } else { Ok(()) };
-        let synced = before.and_then(|()| self.file.sync());
+        let synced = before.and_then(|()| self.file.file.sync());
         *failed = synced.is_err();
         synced.map_err(Error::io("sync", &self.name))
     }
 
     pub(crate) fn truncate(&self, len: u64) -> Result<(), Error> {
-        self.file.set_len(len).map_err(Error::io("truncate", &self.name))?;
+        self.file.file.set_len(len).map_err(Error::io("truncate", &self.name))?;
         self.set_end(len);
         Ok(())
-    }
-
-    /// Reads until `into` is full or the file ends. Returns the number of bytes read.
-    #[inline]
-    pub(crate) fn read_up_to(&self, into: &mut [u8], offset: u64) -> Result<usize, Error> {
-        read_up_to(&*self.file, into, offset).map_err(Error::io("read", &self.name))
     }
 
     /// Fills `into`. If the file ends too early, it is damaged.
@@ -247,10 +221,6 @@ impl Segment {
         } else {
             Err(self.damaged(offset, "the file ends in the middle of a record"))
         }
-    }
-
-    pub(crate) fn damaged(&self, offset: u64, what: &'static str) -> Error {
-        Error::damaged(&self.name, offset, what)
     }
 
     /// Reads the record at `offset` into `buffer`, without the blocks of a large value, and checks

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::pick::Policy;
 use super::store::Store;
-use crate::kernel::lock::lock;
+use crate::kernel::threads::lock;
 
 /// Bytes copied between two pauses.
 const STEP: u64 = 1 << 20;

@@ -33,10 +33,10 @@ use super::pick::{self, Policy, Usage};
 use super::state::Watch;
 use super::store::Store;
 use crate::Error;
-use crate::kernel::lock::lock;
 use crate::kernel::record::{self, Header, Kind};
 use crate::kernel::scan::{Record, Scan};
 use crate::kernel::segment::{FIRST_RECORD, Segment};
+use crate::kernel::threads::lock;
 
 /// Bytes that are collected before they are written.
 const WRITE_BYTES: usize = 1 << 20;

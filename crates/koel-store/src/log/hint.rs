@@ -26,15 +26,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::kernel::access::{read_whole, write_all};
 use crate::kernel::bytes::{put_varint, take_varint, u32_at, u64_at};
-use crate::kernel::file_names;
 use crate::kernel::files::Folder;
-use crate::kernel::lock::lock;
 use crate::kernel::memory;
 use crate::kernel::record::{self, ALIGNMENT, Kind, Position, SEQUENCE_LIMIT};
 use crate::kernel::segment::{FIRST_RECORD, Segment};
+use crate::kernel::store_files::HINT;
+use crate::kernel::threads::lock;
 
-const MAGIC: [u8; 8] = *b"koelhnt\n";
-const VERSION: u32 = 1;
 const HEADER: usize = 48;
 const CHECKSUM: usize = 8;
 /// Bytes of the longest note: a hash, and two numbers of at most 35 bits.
@@ -158,9 +156,9 @@ impl Notes {
     /// Writes the hint of the segment that has these notes. Failures are ignored.
     pub(super) fn write(&mut self, folder: &dyn Folder, segment: &Segment) {
         let numbers = [
-            u64::from_le_bytes(MAGIC),
-            VERSION.into(),
-            segment.position(0).salt,
+            u64::from_le_bytes(HINT.magic),
+            HINT.version.into(),
+            segment.salt,
             segment.number,
             segment.end(),
             segment.last_sequence.get(),
@@ -170,7 +168,7 @@ impl Notes {
         let checksum = xxh3_64(&self.bytes);
         self.bytes.extend_from_slice(&checksum.to_le_bytes());
         remove(folder, segment.number);
-        let created = folder.create(&file_names::hint(segment.number));
+        let created = folder.create(&HINT.name(segment.number));
         if created.is_ok_and(|file| write_all(&*file, &self.bytes, 0).is_err()) {
             remove(folder, segment.number);
         }
@@ -189,7 +187,7 @@ fn take_number(bytes: &mut &[u8]) -> Option<u64> {
 
 /// Removes the hint of a segment. Failures are ignored.
 pub(super) fn remove(folder: &dyn Folder, number: u64) {
-    drop(folder.remove(&file_names::hint(number)));
+    drop(folder.remove(&HINT.name(number)));
 }
 
 /// Returns the maximum length of the hint of a segment with this end: no record is shorter than the
@@ -203,7 +201,7 @@ fn max_len(end: u64) -> u64 {
 ///
 /// The notes are checked while they are read, so that only notes of possible records take memory.
 pub(super) fn read(folder: &dyn Folder, end: Position, start_limit: u64) -> Option<Hint> {
-    let file = folder.open(&file_names::hint(end.segment)).ok()?;
+    let file = folder.open(&HINT.name(end.segment)).ok()?;
     let mut check = None;
     let accepts = |bytes: &[u8]| {
         if check.is_none() {
@@ -239,7 +237,7 @@ struct Check {
 impl Check {
     /// Checks the header in `bytes` against the segment. Returns `None` if it does not fit.
     fn of_header(bytes: &[u8], segment: &Position, start_limit: u64) -> Option<Self> {
-        if bytes.len() < HEADER || bytes[..8] != MAGIC || u32_at(bytes, 8) != VERSION {
+        if bytes.len() < HEADER || bytes[..8] != HINT.magic || u32_at(bytes, 8) != HINT.version {
             return None;
         }
         let [salt, number, covered, sequence] = [16, 24, 32, 40].map(|at| u64_at(bytes, at));

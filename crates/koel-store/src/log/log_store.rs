@@ -14,16 +14,16 @@ use super::state::LogOpenReport;
 use super::store::{LogStats, Store};
 use super::verify::LogVerifyReport;
 use crate::Error;
+use crate::kernel::access::FolderLock;
 use crate::kernel::batch::Batch;
 use crate::kernel::disk::DiskFolder;
-use crate::kernel::durability::{Durability, LogPosition};
 use crate::kernel::files::Folder;
-use crate::kernel::folder_lock::FolderLock;
+use crate::kernel::log_end::{Durability, LogPosition};
 use crate::kernel::poison::Poison;
 use crate::kernel::pool::Pool;
 use crate::kernel::salvage::SalvageReport;
 use crate::kernel::segment::FIRST_RECORD;
-use crate::kernel::wakeup::{Signal, Threads};
+use crate::kernel::threads::{Signal, Threads};
 
 /// A crash-safe key-value store: an append-only log on disk, and an index in memory of about 9
 /// bytes per key.

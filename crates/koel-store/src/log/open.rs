@@ -34,22 +34,19 @@ use super::state::{AtEnd, Counts, LogOpenReport};
 use super::store::Store;
 use crate::Error;
 use crate::kernel::bytes::usize_of;
-use crate::kernel::file_names::{MANIFEST, StoreKind};
 use crate::kernel::files::Folder;
 use crate::kernel::log_end::{Log, LogEnd};
 use crate::kernel::manifest::Manifest;
-use crate::kernel::random::random;
 use crate::kernel::record::{Kind, SEQUENCE_LIMIT};
 use crate::kernel::segment::{FIRST_RECORD, Segment};
-use crate::kernel::wakeup::Wakeup;
+use crate::kernel::store_files::{MANIFEST, StoreKind};
+use crate::kernel::threads::Wakeup;
 use crate::kernel::{memory, recovery};
 
 impl Store {
     pub(super) fn open(folder: Arc<dyn Folder>, options: &LogOptions) -> Result<Self, Error> {
-        let [salt, seed] = [(); 2].map(|()| options.seed.unwrap_or_else(random));
-        let new = Manifest::new(StoreKind::Log, salt, seed, options.segment_bytes);
-        let read_only = options.read_only;
-        let (manifest, names) = recovery::manifest(&*folder, new, read_only)?;
+        let (read_only, kind) = (options.read_only, (StoreKind::Log, options.segment_bytes));
+        let (manifest, names) = recovery::manifest(&*folder, kind, options.seed, read_only)?;
         let table = Segments::new(manifest.segment_bytes);
         if !table.have_different_slots(&manifest.logs) {
             let what = "two segments have numbers that cannot be in use at once";
@@ -86,7 +83,7 @@ impl Store {
             store.open_report.torn = recovery::cut(last, end, manifest.clean, read_only)?;
             let mut end = store.log.end();
             (end.file, end.own.notes) = (Some(last.clone()), notes);
-            store.log.commits.set_durable(end.position());
+            store.log.set_durable(end.position());
         }
         Ok(store)
     }

@@ -27,15 +27,15 @@ use super::pick::Policy;
 use super::read::ValueReader;
 use super::store::Store;
 use crate::Error;
-use crate::kernel::damage::Damage;
-use crate::kernel::durability::Durability;
-use crate::kernel::file_names::{MANIFEST, StoreKind};
+use crate::error::Damage;
 use crate::kernel::files::Folder;
+use crate::kernel::log_end::Durability;
 use crate::kernel::manifest::{LogEntry, Manifest};
 use crate::kernel::record::{Kind, Position};
 use crate::kernel::salvage::{DamagedStore, LostKeys, SalvageReport};
 use crate::kernel::scan::{Found, Record, Scan};
 use crate::kernel::segment::{SIZES, Segment};
+use crate::kernel::store_files::{MANIFEST, StoreKind};
 
 impl Store {
     pub(super) fn salvage(
@@ -44,7 +44,7 @@ impl Store {
         mut progress: impl FnMut(u64, u64),
     ) -> Result<SalvageReport, Error> {
         let mut report = SalvageReport::default();
-        let damaged = DamagedStore::inspect(StoreKind::Log, None, folder, &mut report.damages)?;
+        let damaged = DamagedStore::inspect(StoreKind::Log, folder, &mut report.damages)?;
         let mut lost = LostKeys::new(damaged.manifest.as_ref());
         let segments = segments_of(&damaged, &mut report.damages)?;
         let total = segments.iter().map(|entry| entry.end).sum();

@@ -5,10 +5,9 @@ use std::collections::HashSet;
 use std::sync::{Mutex, Weak};
 
 use super::hint::Notes;
-use crate::kernel::counter::Counter;
-use crate::kernel::lock::lock;
 use crate::kernel::log_end::LogEnd;
 use crate::kernel::recovery::TornEnd;
+use crate::kernel::threads::{Counter, lock};
 
 /// What the store keeps under the lock of the end of the log.
 #[derive(Debug, Default)]

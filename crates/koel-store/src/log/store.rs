@@ -26,13 +26,12 @@ use super::index::Index;
 use super::segments::Segments;
 use super::state::{AtEnd, Counts, End, LogOpenReport};
 use crate::Error;
-use crate::kernel::file_names::StoreKind;
 use crate::kernel::files::Folder;
-use crate::kernel::lock::lock;
 use crate::kernel::log_end::Log;
 use crate::kernel::manifest::{LogEntry, Manifest};
 use crate::kernel::segment::{FIRST_RECORD, Segment};
-use crate::kernel::wakeup::{Signal, Wakeup};
+use crate::kernel::store_files::StoreKind;
+use crate::kernel::threads::{Signal, Wakeup, lock};
 
 /// An open store.
 #[derive(Debug)]
@@ -64,7 +63,7 @@ impl Store {
 
     /// Returns the manifest for this moment and these segments.
     pub(super) fn manifest(&self, end: &End, segments: &[Arc<Segment>], clean: bool) -> Manifest {
-        let (durable, last) = (self.log.commits.durable(), segments.len().saturating_sub(1));
+        let (durable, last) = (self.log.durable(), segments.len().saturating_sub(1));
         let entry = |(place, segment): (usize, &Arc<Segment>)| {
             let is_last_durable = durable.segment == segment.number;
             let known = if is_last_durable { durable.offset } else { FIRST_RECORD };

@@ -7,11 +7,11 @@
 use super::iter::View;
 use super::store::Store;
 use crate::Error;
-use crate::kernel::damage::{Damage, collect_damage};
-use crate::kernel::file_names::{MANIFEST, StoreKind};
+use crate::error::{Damage, collect_damage};
 use crate::kernel::manifest::Manifest;
 use crate::kernel::record;
 use crate::kernel::scan::{Found, Scan};
+use crate::kernel::store_files::{MANIFEST, StoreKind};
 
 /// What [`LogStore::verify`](super::LogStore::verify) found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

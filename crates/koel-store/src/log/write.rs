@@ -18,7 +18,7 @@ use crate::Error;
 use crate::kernel::access::read_exact;
 use crate::kernel::batch::{Batch, Unsealed, length};
 use crate::kernel::bytes::usize_of;
-use crate::kernel::durability::{Durability, LogPosition};
+use crate::kernel::log_end::{Durability, LogPosition};
 use crate::kernel::memory;
 use crate::kernel::record::{self, Header, Kind, MARK};
 use crate::kernel::segment::{FIRST_RECORD, Segment};

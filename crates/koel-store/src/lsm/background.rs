@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::store::Store;
 use crate::Error;
-use crate::kernel::wakeup::{Signal, Threads};
+use crate::kernel::threads::{Signal, Threads};
 
 /// The pause after the first failure of a merge. Each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);

@@ -19,15 +19,14 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::store::Store;
 use crate::Error;
 use crate::error::FOLDER;
-use crate::kernel::access::{read_up_to, write_all};
+use crate::kernel::access::{FolderLock, read_up_to, write_all};
 use crate::kernel::bytes::usize_of;
-use crate::kernel::file_names::{self, LOCK};
 use crate::kernel::files::{File, Folder};
-use crate::kernel::folder_lock::FolderLock;
-use crate::kernel::lock::lock;
 use crate::kernel::manifest::Manifest;
 use crate::kernel::poison::Poison;
-use crate::kernel::random::random;
+use crate::kernel::recovery::random;
+use crate::kernel::store_files::{LOCK, SEGMENT, TABLE};
+use crate::kernel::threads::lock;
 
 /// Bytes that are copied at a time.
 const STEP: usize = 1 << 20;
@@ -88,7 +87,7 @@ impl Store {
     ) -> Result<Vec<Pinned>, Error> {
         let mut pinned = Vec::new();
         for run in &copy.runs {
-            let name = file_names::table(run.number);
+            let name = TABLE.name(run.number);
             match self.folder.link(&name, to) {
                 Ok(()) => linked.push(name),
                 Err(error) if error.kind() == ErrorKind::Unsupported => {
@@ -98,7 +97,7 @@ impl Store {
             }
         }
         for log in &copy.logs {
-            pinned.push(self.pin(file_names::segment(log.number), log.end)?);
+            pinned.push(self.pin(SEGMENT.name(log.number), log.end)?);
         }
         Ok(pinned)
     }

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use crate::Error;
-use crate::kernel::file_names;
+use crate::kernel::store_files::TABLE;
 
 const FIRST_WAIT: Duration = Duration::from_secs(60);
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
@@ -82,7 +82,7 @@ fn culprits(runs: &[u64], error: &Error) -> Vec<u64> {
     else {
         return Vec::new();
     };
-    let named = runs.iter().copied().find(|&run| file_names::table(run) == *file);
+    let named = runs.iter().copied().find(|&run| TABLE.name(run) == *file);
     match named {
         Some(run) => vec![run],
         None if matches!(error, Error::Damaged { .. }) => runs.to_vec(),
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn the_run_that_an_error_names_is_avoided_for_longer_each_time() {
         let (mut jobs, start) = (Jobs::default(), Instant::now());
-        let damaged = || Err(Error::damaged(&file_names::table(2), 99, "it is damaged"));
+        let damaged = || Err(Error::damaged(&TABLE.name(2), 99, "it is damaged"));
         let mut now = start;
         for minutes in [1, 2, 4, 8, 16, 32, 60, 60] {
             jobs.note(&[1, 2], &damaged(), now);
@@ -116,9 +116,8 @@ mod tests {
 
     #[test]
     fn damage_that_names_no_input_is_that_of_all_and_a_full_disk_that_of_none() {
-        let io = |action, run| {
-            Error::io(action, &file_names::table(run))(io::ErrorKind::StorageFull.into())
-        };
+        let io =
+            |action, run| Error::io(action, &TABLE.name(run))(io::ErrorKind::StorageFull.into());
         assert_eq!(culprits(&[4, 5], &Error::damaged("other", 0, "")), [4, 5]);
         assert_eq!(culprits(&[4, 5], &io("read", 5)), [5]);
         assert_eq!(culprits(&[4, 5], &io("write", 6)), []);

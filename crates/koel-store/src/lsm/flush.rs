@@ -27,10 +27,10 @@ use super::wal::check_lengths;
 use super::write::MOST_RUNS;
 use crate::Error;
 use crate::error::FOLDER;
-use crate::kernel::lock::lock;
 use crate::kernel::manifest::Manifest;
-use crate::kernel::wakeup::Signal;
-use crate::kernel::{file_names, memory};
+use crate::kernel::memory;
+use crate::kernel::store_files::{SEGMENT, TABLE};
+use crate::kernel::threads::{Signal, lock};
 
 /// A read of one key takes less. A range may take longer, and frees what it reads.
 const LONGEST_READ: Duration = Duration::from_millis(20);
@@ -56,7 +56,7 @@ impl Store {
         })?;
         self.counts.flushed.add(table.as_ref().map_or(0, |table| table.info().bytes));
         self.install_flushed(memtable.log, table)?;
-        drop(self.folder.remove(&file_names::segment(memtable.log)));
+        drop(self.folder.remove(&SEGMENT.name(memtable.log)));
         self.threads.merge_due.send(Signal::Work);
         self.threads.notify_progress();
         if self.options.background {
@@ -89,7 +89,7 @@ impl Store {
         let written = self.try_write_table(number, is_last, fill);
         if !matches!(written, Ok(Some(_))) {
             // What cannot be removed is when the store is next opened.
-            drop(self.folder.remove(&file_names::table(number)));
+            drop(self.folder.remove(&TABLE.name(number)));
         }
         written
     }
@@ -161,7 +161,7 @@ impl Store {
                 change(manifest);
             });
             if let (Err(_), Some(table)) = (&changed, new) {
-                self.remove_unnamed(&file_names::table(table.info().number));
+                self.remove_unnamed(&TABLE.name(table.info().number));
             }
             changed?;
             self.state.update(|state| {

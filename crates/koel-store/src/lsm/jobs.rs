@@ -25,11 +25,10 @@ use super::store::{Store, stopped};
 use super::table::{Table, TableFile};
 use super::version::{Run, Version};
 use crate::Error;
-use crate::kernel::file_names;
-use crate::kernel::lock::lock;
 use crate::kernel::manifest::{Manifest, RunEntry};
 use crate::kernel::memory::reserve;
-use crate::kernel::wakeup::Signal;
+use crate::kernel::store_files::TABLE;
+use crate::kernel::threads::{Signal, lock};
 
 /// Merges keep a surplus hash for this many pairs of the guide, and some more, until the guide has
 /// followed them: they take as much memory as the guide. Without them it keeps stale pairs.
@@ -216,7 +215,7 @@ fn shapes(runs: &[Run]) -> Vec<RunShape> {
 /// Returns the place of the input that an error says is damaged.
 fn damaged_place(job: &Reserved<'_>, error: &Error) -> Option<usize> {
     let Error::Damaged { file, .. } = error else { return None };
-    job.numbers.iter().position(|&number| file_names::table(number) == *file)
+    job.numbers.iter().position(|&number| TABLE.name(number) == *file)
 }
 
 /// Replaces adjacent runs in a manifest.

@@ -13,15 +13,15 @@ use super::store::{LsmOpenReport, LsmStats, Store};
 use super::verify::LsmVerifyReport;
 use super::wal::{MAX_KEY, MAX_VALUE};
 use crate::Error;
+use crate::kernel::access::FolderLock;
 use crate::kernel::batch::Batch;
 use crate::kernel::disk::DiskFolder;
-use crate::kernel::durability::Durability;
 use crate::kernel::files::Folder;
-use crate::kernel::folder_lock::FolderLock;
+use crate::kernel::log_end::Durability;
 use crate::kernel::memory;
 use crate::kernel::pool::Pool;
 use crate::kernel::salvage::SalvageReport;
-use crate::kernel::wakeup::Threads;
+use crate::kernel::threads::Threads;
 
 /// A crash-safe key-value store in the order of its keys: an LSM-tree, guided by one cuckoo table
 /// of 2 to 3 bytes per key in memory.

@@ -26,8 +26,8 @@ use keys::Keys;
 use super::entry::{Entry, cmp_places, word_at};
 use crate::Error;
 use crate::kernel::bytes::usize_of;
-use crate::kernel::counter::Counter;
 use crate::kernel::memory;
+use crate::kernel::threads::Counter;
 
 /// Bytes of memory that an entry takes besides its key and value.
 const OVERHEAD: u64 = 128;

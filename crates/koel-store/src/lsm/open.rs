@@ -13,19 +13,16 @@ use super::table::{BlockCache, Table};
 use super::version::{Run, State, Version};
 use super::wal;
 use crate::Error;
-use crate::kernel::file_names::StoreKind;
 use crate::kernel::files::Folder;
 use crate::kernel::log_end::{Log, LogEnd};
 use crate::kernel::manifest::{Manifest, RunEntry};
-use crate::kernel::random::random;
-use crate::kernel::{file_names, recovery};
+use crate::kernel::recovery;
+use crate::kernel::store_files::{StoreKind, TABLE};
 
 impl Store {
     pub(super) fn open(folder: Arc<dyn Folder>, options: LsmOptions) -> Result<Self, Error> {
-        let [salt, seed] = [(); 2].map(|()| options.seed.unwrap_or_else(random));
-        let new = Manifest::new(StoreKind::Lsm, salt, seed, 0);
-        let read_only = options.read_only;
-        let (manifest, names) = recovery::manifest(&*folder, new, read_only)?;
+        let (read_only, kind) = (options.read_only, (StoreKind::Lsm, 0));
+        let (manifest, names) = recovery::manifest(&*folder, kind, options.seed, read_only)?;
         let cache = Arc::new(BlockCache::new(options.cache_bytes));
         let version = open_runs(&*folder, &manifest, &cache)?;
         let mut files = recovery::open_log(&*folder, &manifest)?;
@@ -92,7 +89,7 @@ fn open_runs(
             Ok(Run::new(Arc::new(table)))
         } else {
             let what = "it is not the table that MANIFEST names";
-            Err(Error::damaged(&file_names::table(entry.number), 0, what))
+            Err(Error::damaged(&TABLE.name(entry.number), 0, what))
         }
     };
     let runs: Result<Vec<_>, Error> = manifest.runs.iter().map(open).collect();

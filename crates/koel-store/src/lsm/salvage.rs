@@ -15,18 +15,18 @@
 use std::sync::Arc;
 
 use super::store::Store;
-use super::table::{TABLE_FILE, TableFile};
+use super::table::TableFile;
 use super::wal::entry_of;
 use crate::Error;
+use crate::error::Damage;
 use crate::kernel::batch::Batch;
-use crate::kernel::damage::Damage;
-use crate::kernel::durability::Durability;
-use crate::kernel::file_names::{self, StoreKind};
 use crate::kernel::files::Folder;
+use crate::kernel::log_end::Durability;
 use crate::kernel::memory;
 use crate::kernel::record::Kind;
 use crate::kernel::salvage::{DamagedStore, LostKeys, SalvageReport};
 use crate::kernel::scan::{Found, Scan};
+use crate::kernel::store_files::{SEGMENT, StoreKind, TABLE};
 
 /// A file of a damaged store. Files are read in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +52,7 @@ impl Store {
         self.log.poison.check()?;
         let mut report = SalvageReport::default();
         let damages = &mut report.damages;
-        let damaged = DamagedStore::inspect(StoreKind::Lsm, Some(TABLE_FILE), folder, damages)?;
+        let damaged = DamagedStore::inspect(StoreKind::Lsm, folder, damages)?;
         let parts = parts_of(&damaged, damages)?;
         let lost = LostKeys::new(damaged.manifest.as_ref());
         let mut done = Progress { report, lost, store: self };
@@ -163,7 +163,7 @@ fn parts_of(damaged: &DamagedStore<'_>, damages: &mut Vec<Damage>) -> Result<Vec
             return Ok(there);
         }
         for Part { is_log, number, .. } in gone {
-            let name = if is_log { file_names::segment(number) } else { file_names::table(number) };
+            let name = if is_log { SEGMENT.name(number) } else { TABLE.name(number) };
             damages.push(Damage::new(&name, 0, "the file is missing"));
         }
     }

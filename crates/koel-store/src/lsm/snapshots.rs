@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::Error;
-use crate::kernel::lock::lock;
 use crate::kernel::memory;
+use crate::kernel::threads::lock;
 
 /// The numbers in use, with the number of snapshots of each.
 #[derive(Debug, Default)]

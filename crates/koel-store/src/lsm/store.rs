@@ -25,14 +25,12 @@ use super::switch::Switch;
 use super::table::{BlockCache, TableInfo};
 use super::version::State;
 use crate::Error;
-use crate::kernel::counter::Counter;
 use crate::kernel::files::Folder;
-use crate::kernel::lock::lock;
 use crate::kernel::log_end::Log;
 use crate::kernel::manifest::Manifest;
 use crate::kernel::recovery::TornEnd;
 use crate::kernel::segment::{FIRST_RECORD, Segment};
-use crate::kernel::wakeup::Wakeup;
+use crate::kernel::threads::{Counter, Wakeup, lock};
 
 /// An open store.
 #[derive(Debug)]
@@ -167,7 +165,7 @@ impl Store {
         next.sequence = next.sequence.max(self.snapshots.visible() + 1);
         next.clean = false;
         if let Some(last) = next.logs.last_mut() {
-            let durable = self.log.commits.durable();
+            let durable = self.log.durable();
             let known = if durable.segment == last.number { durable.offset } else { FIRST_RECORD };
             last.end = known;
         }

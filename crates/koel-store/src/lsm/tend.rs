@@ -12,8 +12,7 @@ use super::store::{Store, stopped};
 use super::table::Table;
 use super::version::{State, Version};
 use crate::Error;
-use crate::kernel::lock::lock;
-use crate::kernel::wakeup::{Signal, Wakeup};
+use crate::kernel::threads::{Signal, Wakeup, lock};
 
 /// The hashes of a table, until the store is closed.
 #[derive(Debug)]

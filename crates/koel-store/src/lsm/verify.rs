@@ -10,12 +10,12 @@ use super::store::Store;
 use super::table;
 use super::version::State;
 use crate::Error;
-use crate::kernel::damage::{Damage, collect_damage};
-use crate::kernel::file_names::{self, MANIFEST, StoreKind};
-use crate::kernel::lock::lock;
+use crate::error::{Damage, collect_damage};
 use crate::kernel::manifest::Manifest;
 use crate::kernel::scan::{Found, Scan};
 use crate::kernel::segment::{FIRST_RECORD, Segment};
+use crate::kernel::store_files::{MANIFEST, StoreKind, TABLE};
+use crate::kernel::threads::lock;
 
 /// What [`LsmStore::verify`](super::LsmStore::verify) found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -122,7 +122,7 @@ fn check_guide(state: &State) -> Result<(), Error> {
         while hashes.next(&mut some)? {
             if !some.iter().all(|&hash| run.is_in(state.version.ids(hash))) {
                 let what = "the guide in memory misses a key of it; open the store again";
-                return Err(Error::damaged(&file_names::table(run.number()), 0, what));
+                return Err(Error::damaged(&TABLE.name(run.number()), 0, what));
             }
         }
     }

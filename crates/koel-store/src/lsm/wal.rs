@@ -8,11 +8,10 @@ use super::memtable::{Memtable, NewEntry};
 use crate::Error;
 use crate::kernel::batch::{Batch, Unsealed};
 use crate::kernel::manifest::Manifest;
-use crate::kernel::memory;
 use crate::kernel::record::{Header, Kind, SEQUENCE_LIMIT};
-use crate::kernel::recovery;
 use crate::kernel::scan::Record;
 use crate::kernel::segment::{FIRST_RECORD, Segment};
+use crate::kernel::{memory, recovery};
 
 /// Bytes of the longest key.
 pub(super) const MAX_KEY: u64 = 64 << 10;

@@ -14,12 +14,10 @@ use super::version::State;
 use super::wal::entries_of;
 use crate::Error;
 use crate::kernel::batch::Batch;
-use crate::kernel::durability::{Durability, LogPosition};
-use crate::kernel::lock::lock;
-use crate::kernel::log_end::LogEnd;
+use crate::kernel::log_end::{Durability, LogEnd, LogPosition};
 use crate::kernel::manifest::LogEntry;
 use crate::kernel::segment::{FIRST_RECORD, Segment};
-use crate::kernel::wakeup::Signal;
+use crate::kernel::threads::{Signal, lock};
 
 /// Memtables that may wait to be flushed.
 const MOST_SEALED: usize = 2;

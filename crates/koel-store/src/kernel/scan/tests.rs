@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::kernel::disk::DiskFolder;
-use crate::kernel::file_names;
+use crate::kernel::store_files::SEGMENT;
 
 /// Returns a segment with records of all sizes, and the offset of each.
 fn segment(folder: &DiskFolder, number: u64) -> Result<(Arc<Segment>, Vec<u64>), Error> {
@@ -93,7 +93,7 @@ fn a_segment_of_another_store_or_number_is_refused() -> Result<(), Box<dyn std::
     assert!(Segment::open(&folder, 5, 1).is_ok());
     let other = Segment::open(&folder, 6, 1);
     assert!(
-        matches!(&other, Err(Error::OtherStore { file }) if *file == file_names::segment(1)),
+        matches!(&other, Err(Error::OtherStore { file }) if *file == SEGMENT.name(1)),
         "{other:?}"
     );
     let other = Segment::open(&folder, 5, 2);

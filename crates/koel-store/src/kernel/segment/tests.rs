@@ -1,8 +1,11 @@
 //! The size of the first read of a record, and the effect of a failed sync.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::*;
+use crate::kernel::files::File;
+use crate::kernel::store_files::SEGMENT;
 
 /// A file whose first sync fails and whose later syncs succeed, as on some systems.
 #[derive(Debug, Default)]
@@ -33,10 +36,14 @@ impl File for LosesBytes {
     }
 }
 
+fn segment(file: Arc<LosesBytes>) -> Segment {
+    Segment::of(NumberedFile { file, name: SEGMENT.name(1), number: 1, salt: 1 })
+}
+
 /// The average once included large values, so 96 KiB were read for any record beside them.
 #[test]
 fn the_first_read_is_as_long_as_most_records_without_blocks() {
-    let segment = Segment::with_file(Arc::new(LosesBytes::default()), file_names::segment(1), 1, 1);
+    let segment = segment(Arc::default());
     assert_eq!(segment.first_read(), 512);
     (0..10).for_each(|_| segment.add_record(4 << 20));
     assert_eq!(segment.first_read(), 512);
@@ -49,7 +56,7 @@ fn the_first_read_is_as_long_as_most_records_without_blocks() {
 #[test]
 fn a_segment_that_lost_bytes_is_never_durable_again() {
     let file = Arc::new(LosesBytes::default());
-    let segment = Segment::with_file(file.clone(), file_names::segment(1), 1, 1);
+    let segment = segment(file.clone());
     for _ in 0..3 {
         assert!(segment.sync().is_err());
     }

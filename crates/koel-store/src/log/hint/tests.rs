@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::kernel::disk::DiskFolder;
+use crate::kernel::store_files::HINT;
 
 /// An offset after all records.
 const END: u64 = 16 << 30;
@@ -62,7 +63,7 @@ fn a_hint_is_read_only_as_it_was_written() -> Result<(), Box<dyn std::error::Err
         read(&folder, segment.position(segment.end()), 4_000_488_360).is_none(),
         "a record starts after the limit"
     );
-    let path = temporary.path().join(file_names::hint(2));
+    let path = temporary.path().join(HINT.name(2));
     let bytes = std::fs::read(&path)?;
     for bit in 0..bytes.len() * 8 {
         let mut bytes = bytes.clone();
@@ -75,8 +76,8 @@ fn a_hint_is_read_only_as_it_was_written() -> Result<(), Box<dyn std::error::Err
 
 /// Returns a hint file with these bytes of notes and a matching checksum.
 fn with_notes(notes: &[u8], covered: u64) -> Vec<u8> {
-    let mut bytes = MAGIC.to_vec();
-    let numbers = [VERSION.into(), 1, 2, covered, 5];
+    let mut bytes = HINT.magic.to_vec();
+    let numbers = [HINT.version.into(), 1, 2, covered, 5];
     bytes.extend(numbers.into_iter().flat_map(u64::to_le_bytes));
     bytes.extend_from_slice(notes);
     let checksum = xxh3_64(&bytes);
@@ -110,10 +111,7 @@ fn invalid_notes_are_refused_under_a_matching_checksum() -> Result<(), Box<dyn s
     ];
     for (numbers, sound) in cases {
         let notes = [&[7; 8], numbers].concat();
-        std::fs::write(
-            temporary.path().join(file_names::hint(2)),
-            with_notes(&notes, segment.end()),
-        )?;
+        std::fs::write(temporary.path().join(HINT.name(2)), with_notes(&notes, segment.end()))?;
         assert_eq!(
             read(&folder, segment.position(segment.end()), END).is_some(),
             sound,
@@ -132,7 +130,7 @@ fn a_hint_has_the_bytes_in_the_format_description() -> Result<(), Box<dyn std::e
     segment.observe_sequence(5);
     let value = Note::new(11, 40, &record::Header::of_value(3, 4));
     noted(&[value, Note::new(12, 104, &record::Header::of_tombstone(3))]).write(&folder, &segment);
-    let bytes = std::fs::read(temporary.path().join(file_names::hint(2)))?;
+    let bytes = std::fs::read(temporary.path().join(HINT.name(2)))?;
     let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let lines: Vec<String> = hex.chunks(16).map(|line| line.join(" ")).collect();
     let format = include_str!("../../../../../docs/FORMAT-STORES.md");

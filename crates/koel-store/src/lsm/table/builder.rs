@@ -27,7 +27,7 @@ pub(in crate::lsm) struct TableOptions {
 }
 
 /// A table that is being written. If it is dropped before it is finished, the caller removes the
-/// file (`file_names::table`).
+/// file (`store_files::table`).
 #[derive(Debug)]
 pub(in crate::lsm) struct TableBuilder {
     options: TableOptions,
@@ -78,7 +78,7 @@ impl TableBuilder {
         let is_in_order = order.then(entry.sequence.cmp(&self.sequence)) == Ordering::Less;
         if !is_in_order {
             let what = "it would have entries that are out of order; an input of it is damaged";
-            return Err(Error::damaged(self.writer.name(), self.writer.len(), what));
+            return Err(self.writer.damaged(what));
         }
         let bytes = entry.key.len() + entry.value.map_or(0, <[u8]>::len);
         if self.block.count() > 0 && bytes >= self.options.block_bytes {

@@ -28,17 +28,15 @@
 //! footer.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 
 use zstd::bulk::{Compressor, Decompressor};
 
 use crate::Error;
-use crate::kernel::access::{read_up_to, write_all};
 use crate::kernel::bytes::{u16_at, u32_at, u64_at, usize_of};
-use crate::kernel::file_header::FileKind;
-use crate::kernel::files::{File, Folder};
+use crate::kernel::files::Folder;
+use crate::kernel::memory;
 use crate::kernel::record::Position;
-use crate::kernel::{file_names, memory};
+use crate::kernel::store_files::{NumberedFile, TABLE};
 
 /// Bytes before the stored ones.
 pub(super) const HEADER: usize = 20;
@@ -202,20 +200,20 @@ impl Unsealed {
 
 /// Reads a frame of a file that has `len` bytes, checks it and decompresses it.
 pub(super) fn read(
-    file: &dyn File,
-    (name, len): (&str, u64),
-    position: Position,
+    file: &NumberedFile,
+    len: u64,
     (handle, kind): (Handle, Kind),
 ) -> Result<Unsealed, Error> {
-    let damaged = |what| Error::damaged(name, position.offset, what);
+    let damaged = |what| file.damaged(handle.offset, what);
     if handle.end() > len || handle.stored > MAX_RAW {
         return Err(damaged("the file ends before the block does"));
     }
     let mut bytes = Vec::new();
     memory::grow_to(&mut bytes, HEADER + usize_of(handle.stored))?;
-    let read = read_up_to(file, &mut bytes, position.offset).map_err(Error::io("read", name))?;
+    let read = file.read_up_to(&mut bytes, handle.offset)?;
     bytes.truncate(read);
-    let header = check(&bytes, position).ok_or_else(|| damaged("the checksum does not match"))?;
+    let header = check(&bytes, file.position(handle.offset));
+    let header = header.ok_or_else(|| damaged("the checksum does not match"))?;
     if header.kind != kind || header.stored != handle.stored {
         return Err(damaged("it is another block than the one that is expected"));
     }
@@ -255,9 +253,6 @@ pub(super) fn decompress(bytes: Vec<u8>, header: FrameHeader) -> Result<Option<U
     Ok(is_whole.then_some(Unsealed { bytes: raw, start: 0 }))
 }
 
-/// The header of a table file.
-pub(in crate::lsm) const FILE: FileKind = FileKind { magic: *b"koeltbl\n", version: 1 };
-
 /// Bytes of the footer.
 pub(super) const FOOTER: usize = 32;
 
@@ -286,10 +281,7 @@ const WRITE: usize = 256 << 10;
 /// A file to which frames are appended.
 #[derive(Debug)]
 pub(super) struct FrameWriter {
-    file: Arc<dyn File>,
-    name: String,
-    salt: u64,
-    number: u64,
+    file: NumberedFile,
     /// Bytes that are not written yet.
     unwritten: Vec<u8>,
     /// Bytes that are written.
@@ -299,14 +291,14 @@ pub(super) struct FrameWriter {
 impl FrameWriter {
     /// Creates the file of table `number`, and its header.
     pub(super) fn new(folder: &dyn Folder, number: u64, salt: u64) -> Result<Self, Error> {
-        let name = file_names::table(number);
-        let file = folder.create(&name).map_err(Error::io("create", &name))?;
-        let unwritten = memory::copy_of(&FILE.header(salt, number))?;
-        Ok(Self { file, name, salt, number, unwritten, written: 0 })
+        let file = NumberedFile::create(folder, TABLE, (salt, number))?;
+        let unwritten = memory::copy_of(&TABLE.header(salt, number))?;
+        Ok(Self { file, unwritten, written: 0 })
     }
 
-    pub(super) fn name(&self) -> &str {
-        &self.name
+    /// The error of an input of the table that was damaged.
+    pub(super) fn damaged(&self, what: &'static str) -> Error {
+        self.file.damaged(self.len(), what)
     }
 
     /// Returns the bytes of the file, those that are not written yet included.
@@ -314,14 +306,9 @@ impl FrameWriter {
         self.written + self.unwritten.len() as u64
     }
 
-    /// Returns the position of the next byte.
-    fn position(&self) -> Position {
-        Position { salt: self.salt, segment: self.number, offset: self.len() }
-    }
-
     /// Appends the frame of a block.
     pub(super) fn append(&mut self, kind: Kind, codec: Codec, raw: &[u8]) -> Result<Handle, Error> {
-        let position = self.position();
+        let position = self.file.position(self.len());
         let stored = seal(kind, codec, raw, position, &mut self.unwritten)?;
         if self.unwritten.len() >= WRITE {
             self.write()?;
@@ -330,8 +317,7 @@ impl FrameWriter {
     }
 
     fn write(&mut self) -> Result<(), Error> {
-        let written = write_all(&*self.file, &self.unwritten, self.written);
-        written.map_err(Error::io("write", &self.name))?;
+        self.file.write(&self.unwritten, self.written)?;
         self.written += self.unwritten.len() as u64;
         self.unwritten.clear();
         self.unwritten.shrink_to(2 * WRITE + HEADER);
@@ -340,11 +326,11 @@ impl FrameWriter {
 
     /// Appends the footer and makes the file durable.
     pub(super) fn finish(mut self, properties: Handle) -> Result<(), Error> {
-        let footer = encode_footer(properties, self.position());
+        let footer = encode_footer(properties, self.file.position(self.len()));
         memory::reserve(&mut self.unwritten, footer.len())?;
         self.unwritten.extend_from_slice(&footer);
         self.write()?;
-        self.file.sync().map_err(Error::io("sync", &self.name))
+        self.file.file.sync().map_err(Error::io("sync", &self.file.name))
     }
 }
 

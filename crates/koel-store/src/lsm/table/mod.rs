@@ -33,7 +33,7 @@ mod scan;
 mod verify;
 
 pub(super) use builder::{TableBuilder, TableOptions};
-pub(super) use frame::{Codec, FILE as TABLE_FILE};
+pub(super) use frame::Codec;
 pub(super) use properties::TableInfo;
 pub(super) use reader::{BlockCache, Table};
 pub(super) use scan::TableFile;

@@ -19,17 +19,14 @@ use super::index::handle_of;
 use super::properties::{Properties, TableInfo};
 use super::scan::UNSOUND;
 use crate::Error;
-use crate::kernel::access::{self, read_up_to};
-use crate::kernel::files::{File, Folder};
-use crate::kernel::record::Position;
-use crate::kernel::{file_header, file_names, memory};
+use crate::kernel::files::Folder;
+use crate::kernel::memory;
+use crate::kernel::store_files::{NumberedFile, TABLE};
 
 /// An open table.
 #[derive(Debug)]
 pub(in crate::lsm) struct Table {
-    file: Arc<dyn File>,
-    name: String,
-    salt: u64,
+    file: NumberedFile,
     pub(super) properties: Properties,
     /// Where the properties are.
     pub(super) properties_at: Handle,
@@ -72,24 +69,16 @@ impl Table {
         salt: u64,
         cache: &Arc<BlockCache>,
     ) -> Result<Self, Error> {
-        let name = file_names::table(number);
-        let missing = || Error::damaged(&name, 0, "the file is missing");
-        let file = access::open(folder, &name)?.ok_or_else(missing)?;
-        let len = file.len().map_err(Error::io("read", &name))?;
-        let mut header = [0; file_header::SIZE];
-        read_up_to(&*file, &mut header, 0).map_err(Error::io("read", &name))?;
-        frame::FILE.check(&header, (salt, number), &name)?;
-        let (properties, properties_at) = read_properties(&*file, (&name, len), (salt, number))?;
-        let position = Position { salt, segment: number, offset: properties.root.offset };
-        let root = frame::read(&*file, (&name, len), position, (properties.root, Kind::Index))?;
+        let file = NumberedFile::open(folder, TABLE, (salt, number))?;
+        let (properties, properties_at) = read_properties(&file)?;
+        let at = properties.root;
+        let root = frame::read(&file, properties.info.bytes, (at, Kind::Index))?;
         let root = Block::of_index(root.bytes, root.start)
             .filter(|root| (root.count() == 0) == (properties.info.entries == 0))
-            .ok_or_else(|| {
-                Error::damaged(&name, properties.root.offset, "the index is not sound")
-            })?;
+            .ok_or_else(|| file.damaged(at.offset, "the index is not sound"))?;
         let (root, cache) = (Arc::new(root), cache.clone());
-        let removal = Removal { name: name.clone(), folder: OnceLock::new() };
-        Ok(Self { file, name, salt, properties, properties_at, root, cache, removal })
+        let removal = Removal { name: file.name.clone(), folder: OnceLock::new() };
+        Ok(Self { file, properties, properties_at, root, cache, removal })
     }
 
     /// Removes the file from a folder once the table is dropped.
@@ -195,9 +184,7 @@ impl Table {
 
     /// Reads a frame.
     pub(super) fn read(&self, handle: Handle, kind: Kind) -> Result<Unsealed, Error> {
-        let info = self.info();
-        let position = Position { salt: self.salt, segment: info.number, offset: handle.offset };
-        frame::read(&*self.file, (&self.name, info.bytes), position, (handle, kind))
+        frame::read(&self.file, self.info().bytes, (handle, kind))
     }
 
     /// Returns the offsets of the frames of hashes.
@@ -208,7 +195,7 @@ impl Table {
 
     /// The error of a block that was written wrongly: its checksum matches.
     pub(super) fn unsound(&self, at: Handle) -> Error {
-        Error::damaged(&self.name, at.offset, UNSOUND)
+        self.file.damaged(at.offset, UNSOUND)
     }
 
     pub(super) fn root(&self) -> (&Arc<Block>, Handle) {
@@ -227,27 +214,20 @@ impl Table {
 }
 
 /// Reads the properties that the footer leads to.
-fn read_properties(
-    file: &dyn File,
-    (name, len): (&str, u64),
-    (salt, number): (u64, u64),
-) -> Result<(Properties, Handle), Error> {
-    let damaged = |offset, what| Error::damaged(name, offset, what);
-    let position = |offset| Position { salt, segment: number, offset };
-    let mut bytes = [0; frame::FOOTER];
+fn read_properties(file: &NumberedFile) -> Result<(Properties, Handle), Error> {
+    let (len, mut bytes) = (file.len()?, [0; frame::FOOTER]);
     let start = len.checked_sub(bytes.len() as u64);
-    let start = start.ok_or_else(|| damaged(len, "the file is cut short"))?;
-    read_up_to(file, &mut bytes, start).map_err(Error::io("read", name))?;
-    let footer = frame::decode_footer(&bytes, position(start));
-    let handle = footer.ok_or_else(|| damaged(start, "the footer is not sound"))?;
-    let frame =
-        frame::read(file, (name, len), position(handle.offset), (handle, Kind::Properties))?;
+    let start = start.ok_or_else(|| file.damaged(len, "the file is cut short"))?;
+    file.read_up_to(&mut bytes, start)?;
+    let footer = frame::decode_footer(&bytes, file.position(start));
+    let handle = footer.ok_or_else(|| file.damaged(start, "the footer is not sound"))?;
+    let frame = frame::read(file, len, (handle, Kind::Properties))?;
     let properties = Properties::decode(frame.raw())?;
     // The guide takes memory for the keys; each has a hash in the file.
     let mut properties = properties
         .filter(|properties| properties.info.keys <= len / 8)
-        .ok_or_else(|| damaged(handle.offset, "the properties are not sound"))?;
-    properties.info.number = number;
+        .ok_or_else(|| file.damaged(handle.offset, "the properties are not sound"))?;
+    properties.info.number = file.number;
     properties.info.bytes = len;
     Ok((properties, handle))
 }

@@ -3,19 +3,16 @@
 //! Frames follow one another; behind a damaged one, the next is looked for at every byte. So
 //! neither the index nor the footer is needed, and what follows damage is found.
 
-use std::sync::Arc;
-
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::block::Block;
 use super::frame::{self, FrameHeader, HEADER, Handle, Kind, MAX_RAW, Unsealed};
 use crate::Error;
-use crate::kernel::access::{self, read_up_to};
+use crate::error::{Damage, collect_damage};
 use crate::kernel::bytes::usize_of;
-use crate::kernel::damage::{Damage, collect_damage};
-use crate::kernel::files::{File, Folder};
-use crate::kernel::record::Position;
-use crate::kernel::{file_header, file_names, memory};
+use crate::kernel::files::Folder;
+use crate::kernel::memory;
+use crate::kernel::store_files::{self, NumberedFile, TABLE};
 use crate::lsm::entry::Entry;
 
 /// Bytes that are searched with one read.
@@ -27,10 +24,7 @@ pub(super) const UNSOUND: &str = "the entries of the block are not sound";
 /// A table file that may be damaged.
 #[derive(Debug)]
 pub(in crate::lsm) struct TableFile {
-    file: Arc<dyn File>,
-    name: String,
-    salt: u64,
-    number: u64,
+    file: NumberedFile,
     len: u64,
 }
 
@@ -51,11 +45,9 @@ impl TableFile {
         number: u64,
         salt: u64,
     ) -> Result<Option<Self>, Error> {
-        let name = file_names::table(number);
-        let opened = collect_damage(&mut Vec::new(), access::open(folder, &name))?;
-        let Some(file) = opened.flatten() else { return Ok(None) };
-        let len = file.len().map_err(Error::io("read", &name))?;
-        Ok(Some(Self { file, name, salt, number, len }))
+        let opened = NumberedFile::open_unchecked(folder, TABLE, (salt, number));
+        let opened = collect_damage(&mut Vec::new(), opened)?.flatten();
+        opened.map(|file| Ok(Self { len: file.len()?, file })).transpose()
     }
 
     /// Calls `each` with every entry of the sound blocks, in the order of the file, and adds what
@@ -153,7 +145,7 @@ impl TableFile {
         each: &mut EachSound<'_>,
     ) -> Result<(), Error> {
         let end = self.end_of_frames(damages)?;
-        let mut offset = file_header::SIZE as u64;
+        let mut offset = store_files::HEADER as u64;
         while offset < end {
             let Some((header, frame)) = self.frame(offset, end)? else {
                 damages.push(self.damage(offset, "the checksum does not match"));
@@ -171,15 +163,15 @@ impl TableFile {
     }
 
     pub(super) fn damage(&self, offset: u64, what: &'static str) -> Damage {
-        Damage::new(&self.name, offset, what)
+        Damage::new(&self.file.name, offset, what)
     }
 
     /// Returns the offset of the footer, or the end of the file if the footer is not sound.
     fn end_of_frames(&self, damages: &mut Vec<Damage>) -> Result<u64, Error> {
         let mut bytes = [0; frame::FOOTER];
         let start = self.len.saturating_sub(bytes.len() as u64);
-        self.read(&mut bytes, start)?;
-        if frame::decode_footer(&bytes, self.position(start)).is_some() {
+        self.file.read_up_to(&mut bytes, start)?;
+        if frame::decode_footer(&bytes, self.file.position(start)).is_some() {
             return Ok(start);
         }
         damages.push(self.damage(start, "the footer is not sound"));
@@ -193,16 +185,16 @@ impl TableFile {
         end: u64,
     ) -> Result<Option<(FrameHeader, Option<Unsealed>)>, Error> {
         let mut bytes = vec![0; HEADER];
-        let read = self.read(&mut bytes, offset)?;
+        let read = self.file.read_up_to(&mut bytes, offset)?;
         let header = bytes.first_chunk().filter(|_| read == HEADER).and_then(FrameHeader::decode);
         let left = (end - offset).saturating_sub(HEADER as u64);
         let Some(header) = header.filter(|header| header.stored <= left.min(MAX_RAW)) else {
             return Ok(None);
         };
         memory::grow_to(&mut bytes, HEADER + usize_of(header.stored))?;
-        let read = self.read(&mut bytes, offset)?;
+        let read = self.file.read_up_to(&mut bytes, offset)?;
         bytes.truncate(read);
-        match frame::check(&bytes, self.position(offset)) {
+        match frame::check(&bytes, self.file.position(offset)) {
             Some(header) => Ok(Some((header, frame::decompress(bytes, header)?))),
             None => Ok(None),
         }
@@ -212,7 +204,7 @@ impl TableFile {
     fn next_frame(&self, mut from: u64, end: u64) -> Result<u64, Error> {
         let mut window = vec![0; WINDOW];
         while from < end {
-            let read = self.read(&mut window, from)?;
+            let read = self.file.read_up_to(&mut window, from)?;
             let starts = window[..read].windows(HEADER).enumerate();
             for (at, bytes) in starts {
                 let header = bytes.first_chunk().and_then(FrameHeader::decode);
@@ -226,13 +218,5 @@ impl TableFile {
             from += (WINDOW - HEADER + 1) as u64;
         }
         Ok(end)
-    }
-
-    fn position(&self, offset: u64) -> Position {
-        Position { salt: self.salt, segment: self.number, offset }
-    }
-
-    fn read(&self, into: &mut [u8], offset: u64) -> Result<usize, Error> {
-        read_up_to(&*self.file, into, offset).map_err(Error::io("read", &self.name))
     }
 }

@@ -19,7 +19,7 @@ use super::properties::TableInfo;
 use super::reader::{BlockCache, Table};
 use super::scan::{Sound, TableFile, UNSOUND};
 use crate::Error;
-use crate::kernel::damage::{Damage, collect_damage};
+use crate::error::{Damage, collect_damage};
 use crate::kernel::files::Folder;
 use crate::kernel::memory;
 use crate::lsm::entry::{Entry, cmp_places};

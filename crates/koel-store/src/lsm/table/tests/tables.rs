@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::kernel::bytes::u32_at;
-use crate::kernel::file_names;
 use crate::kernel::record::Position;
+use crate::kernel::store_files::TABLE;
 use crate::lsm::table::frame::HEADER;
 
 /// Bytes at which blocks end.
@@ -18,7 +18,7 @@ fn made(seed: u64, count: usize, codec: Codec) -> Result<(Vec<u8>, Vec<Owned>), 
     let temporary = tempfile::tempdir().expect("a folder");
     let folder = DiskFolder::new(temporary.path()).expect("a folder");
     build(&folder, NUMBER, &options(BLOCK, codec), &entries)?;
-    let bytes = std::fs::read(temporary.path().join(file_names::table(NUMBER)));
+    let bytes = std::fs::read(temporary.path().join(TABLE.name(NUMBER)));
     Ok((bytes.expect("the table"), entries))
 }
 
@@ -36,7 +36,7 @@ impl Fixture {
     }
 
     fn write(&self, number: u64, bytes: &[u8]) {
-        let path = self.temporary.path().join(file_names::table(number));
+        let path = self.temporary.path().join(TABLE.name(number));
         std::fs::write(path, bytes).expect("a file");
     }
 

@@ -1,13 +1,49 @@
-//! The threads of a store, and how they are told that there is work.
+//! What the threads of a store share: locks, numbers that one of them changes, and how each is told
+//! that there is work.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::lock::lock;
 use super::poison::Poison;
 use crate::Error;
 use crate::error::FOLDER;
+
+/// A statistic: no other memory is published through it, so every access is relaxed.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    #[inline]
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn set(&self, number: u64) {
+        self.0.store(number, Ordering::Relaxed);
+    }
+
+    /// Adds to the number; any thread may call this at any time.
+    #[inline]
+    pub(crate) fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// Adds to a number that only the caller can change now, because it holds the lock or owns it.
+    /// This is cheaper than [`add`](Self::add), of which a put would need several.
+    #[inline]
+    pub(crate) fn add_exclusive(&self, more: u64) {
+        self.set(self.get() + more);
+    }
+}
+
+/// Locks `mutex`, even if a thread panicked while it held the lock: no code of this crate can panic
+/// between two changes that belong together.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Lets a background thread sleep until it gets a [`Signal`].
 #[derive(Debug, Default)]
