@@ -25,14 +25,10 @@ pub use kernel::batch::Batch;
 pub use kernel::disk::DiskFolder;
 pub use kernel::files;
 pub use kernel::log_end::Durability;
-pub use kernel::recovery::TornEnd;
-pub use kernel::salvage::SalvageReport;
+pub use kernel::recovery::{OpenReport, TornEnd};
+pub use kernel::salvage::{SalvageReport, VerifyReport};
 pub use kernel::store_files::StoreKind;
-pub use log::{
-    CompactReport, Iter, Keys, LogOpenReport, LogOptions, LogStats, LogStore, LogVerifyReport,
-    ValueReader,
-};
+pub use log::{CompactReport, Iter, Keys, LogOptions, LogStats, LogStore, ValueReader};
 pub use lsm::{
-    CompactionPolicy, Compression, LsmOpenReport, LsmOptions, LsmStats, LsmStore, LsmVerifyReport,
-    Range, RunStats, Snapshot,
+    CompactionPolicy, Compression, LsmOptions, LsmStats, LsmStore, Range, RunStats, Snapshot,
 };

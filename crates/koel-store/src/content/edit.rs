@@ -1,12 +1,18 @@
-//! Adding and removing versions, each in one batch.
+//! Adding and removing versions, each in one batch; removing what is inside them; repairing their
+//! lists after some of them were lost.
+//!
+//! A version is found by the list of its name. In a salvaged store that list may be missing, or
+//! name a version that is missing, and the record of the next number may be missing or old. The
+//! readable versions tell their names and which numbers are in use.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::archive::Archive;
-use super::entry::{Entry, Time};
+use super::entry::{Content, Entry, Kind, Time};
 use super::error::ArchiveError;
-use super::find::no_such_name;
+use super::import::Writer;
+use super::read::{Listing, no_such_name};
 use super::versions::{Spare, Version};
 use super::{keys, names};
 use crate::kernel::threads::lock;
@@ -198,5 +204,139 @@ impl Archive {
         }
         self.store.write(&batch, Durability::Synced)?;
         Ok(Some(removed.len() as u64))
+    }
+}
+
+impl Archive {
+    /// Removes what is inside a name from all versions of that name, durably. Returns from how
+    /// many.
+    ///
+    /// The folders above it are written anew; the versions keep their numbers and times.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Broken`] if a list of files is damaged, and those of the store.
+    pub fn remove_inside(&self, path: impl AsRef<[u8]>) -> Result<u64, ArchiveError> {
+        let path = path.as_ref();
+        let _no_collection = self.chunks_in_use.read();
+        let _alone = lock(&self.known_names);
+        let Some(name) = self.name_above(path)? else { return Ok(0) };
+        let Some(inside) = path.get(name.len() + 1..) else { return Ok(0) };
+        let components: Vec<&[u8]> = inside.split(|byte| *byte == b'/').collect();
+        let mut writer = Writer::new(self);
+        let mut changed = Vec::new();
+        for number in self.numbers_of(&name)?.unwrap_or_default() {
+            let Some(mut version) = self.stored_version(number)? else { continue };
+            let Kind::Folder(content) = version.entry.kind else { continue };
+            if let Some(content) = self.without(&mut writer, &name, content, &components)? {
+                version.entry.kind = Kind::Folder(content);
+                let value = Version::encode(version.time, &name, &version.entry);
+                changed.push(Spare { number, value });
+            }
+        }
+        self.replace_versions(&changed)?;
+        Ok(changed.len() as u64)
+    }
+
+    /// Replaces the records of versions, durably.
+    fn replace_versions(&self, changed: &[Spare]) -> Result<(), ArchiveError> {
+        let put_all = |batch: &mut Batch| {
+            changed.iter().try_for_each(|version| {
+                batch.put(&keys::version_key(version.number), &version.value)?;
+                Ok(())
+            })
+        };
+        let spare = self.spare().ok().flatten();
+        let newest =
+            changed.iter().find(|it| spare.as_ref().is_some_and(|s| s.number == it.number));
+        if let Some(newest) = newest {
+            let next = self.next_number()?;
+            return self.write_after_spare(newest, next, put_all, Durability::Synced);
+        }
+        let mut batch = Batch::new();
+        put_all(&mut batch)?;
+        Ok(self.store.write(&batch, Durability::Synced)?)
+    }
+
+    /// Returns a folder without an entry in it, or `None` if it does not have that.
+    fn without(
+        &self,
+        writer: &mut Writer<'_>,
+        path: &[u8],
+        content: Content,
+        components: &[&[u8]],
+    ) -> Result<Option<Content>, ArchiveError> {
+        let Some((first, rest)) = components.split_first() else { return Ok(None) };
+        let mut listing = Listing::new(self, path, content);
+        let (mut entries, mut is_there) = (Vec::new(), false);
+        while let Some(mut entry) = listing.next()? {
+            if entry.name == *first {
+                if rest.is_empty() {
+                    is_there = true;
+                    continue;
+                }
+                if let Kind::Folder(inner) = entry.kind
+                    && let Some(inner) =
+                        self.without(writer, &names::join(path, first), inner, rest)?
+                {
+                    entry.kind = Kind::Folder(inner);
+                    is_there = true;
+                }
+            }
+            entries.push(entry);
+        }
+        is_there.then(|| writer.store_listing(&entries)).transpose()
+    }
+}
+
+impl Archive {
+    /// Makes sure that every name lists its readable versions and no others, and that the next
+    /// version gets an unused number. Returns how many names had another list.
+    ///
+    /// To be called after [`LogStore::salvage`](crate::LogStore::salvage), before anything else. An
+    /// archive that lost nothing is not changed. O(keys).
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn repair(&self) -> Result<u64, ArchiveError> {
+        let mut known = lock(&self.known_names);
+        *known = None;
+        let next = self.next_number()?.max(self.free_number()?);
+        let value = keys::encode_next_number(next);
+        if self.store.get(keys::NEXT_NUMBER).ok().flatten().as_ref() != Some(&value) && next > 1 {
+            self.store.put(keys::NEXT_NUMBER, &value, Durability::None)?;
+        }
+        self.restore_lost_version()?;
+        let mut repaired = 0;
+        for (name, versions) in self.versions_by_name()? {
+            if self.stored_numbers_of(&name)?.unwrap_or_default() == versions {
+                continue;
+            }
+            repaired += 1;
+            let key = keys::name_key(&name);
+            if versions.is_empty() {
+                self.store.delete(&key, Durability::None)?;
+            } else {
+                self.store.put(&key, &keys::encode_numbers(&versions), Durability::None)?;
+            }
+        }
+        self.store.sync()?;
+        Ok(repaired)
+    }
+
+    /// Returns all names, each with its readable versions.
+    fn versions_by_name(&self) -> Result<BTreeMap<Vec<u8>, Vec<u64>>, ArchiveError> {
+        let mut versions: BTreeMap<Vec<u8>, Vec<u64>> = BTreeMap::new();
+        for key in self.store.keys() {
+            let key = key?;
+            if let Some(name) = keys::name_in(&key) {
+                versions.entry(name.to_owned()).or_default();
+            } else if let Some(number) = keys::number_in(&key)
+                && let Some(version) = self.stored_version(number)?
+            {
+                versions.entry(version.name).or_default().push(number);
+            }
+        }
+        versions.values_mut().for_each(|numbers| numbers.sort_unstable());
+        Ok(versions)
     }
 }

@@ -1,14 +1,17 @@
-//! Importing a stream.
+//! Importing a stream: its chunks, and lists of them, each stored once.
 
 use std::io::Read;
 
+use zstd::bulk::Compressor;
+
 use super::archive::Archive;
-use super::chunks::Chunking;
-use super::entry::{Entry, Time};
+use super::chunks::{self, Chunking, Cutter};
+use super::entry::{Content, Entry, Time};
 use super::error::ArchiveError;
+use super::keys::{self, Hash};
 use super::names;
-use super::write::Writer;
-use crate::Durability;
+use crate::kernel::record;
+use crate::{Durability, Error};
 
 /// What an import did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,4 +68,162 @@ pub(super) fn check(name: &[u8], chunking: Chunking) -> Result<(), ArchiveError>
         return Err(ArchiveError::BadName { name: name.to_owned() });
     }
     if chunking.is_valid() { Ok(()) } else { Err(ArchiveError::BadChunking(chunking)) }
+}
+
+/// How the entries of a folder are cut, so that a new file changes few chunks.
+const LISTING: Chunking = Chunking::ByContent(8 << 10);
+
+/// Stores contents, and counts their chunks.
+pub(super) struct Writer<'a> {
+    archive: &'a Archive,
+    compressor: Option<Compressor<'static>>,
+    pub(super) chunks: u64,
+    pub(super) new_chunks: u64,
+    pub(super) new_bytes: u64,
+    /// Reused by all contents.
+    buffer: Vec<u8>,
+}
+
+/// Hashes that are in no list yet, for each height.
+type Pending = Vec<Vec<u8>>;
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(archive: &'a Archive) -> Self {
+        // Without memory for it, chunks are stored as they are.
+        let compressor = archive.compression.and_then(|level| Compressor::new(level).ok());
+        Self { archive, compressor, chunks: 0, new_chunks: 0, new_bytes: 0, buffer: Vec::new() }
+    }
+
+    /// Stores the entries of a folder.
+    pub(super) fn store_listing(&mut self, entries: &[Entry]) -> Result<Content, ArchiveError> {
+        let mut bytes = Vec::new();
+        entries.iter().for_each(|entry| entry.encode(&mut bytes));
+        let before = (self.chunks, self.new_chunks, self.new_bytes);
+        let content = self.store(&bytes[..], LISTING);
+        // Reports count the chunks of files.
+        (self.chunks, self.new_chunks, self.new_bytes) = before;
+        content
+    }
+
+    /// Stores what a source yields.
+    pub(super) fn store(
+        &mut self,
+        source: impl Read,
+        chunking: Chunking,
+    ) -> Result<Content, ArchiveError> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let content = self.store_chunks(&mut Cutter::new(source, chunking, &mut buffer));
+        self.buffer = buffer;
+        content
+    }
+
+    fn store_chunks<R: Read>(
+        &mut self,
+        cutter: &mut Cutter<'_, R>,
+    ) -> Result<Content, ArchiveError> {
+        let (mut whole, mut length) = (blake3::Hasher::new(), 0);
+        let mut pending = Pending::default();
+        while let Some((chunk, is_last)) = cutter.next().map_err(ArchiveError::Read)? {
+            let hash = *blake3::hash(chunk).as_bytes();
+            self.chunks += 1;
+            if self.store_chunk(&hash, chunk)? {
+                self.new_chunks += 1;
+                self.new_bytes += chunk.len() as u64;
+            }
+            if is_last && length == 0 {
+                // The hash of a single chunk is that of the whole.
+                let length = chunk.len() as u64;
+                return Ok(Content { length, hash, height: 0, root: hash });
+            }
+            length += chunk.len() as u64;
+            whole.update(chunk);
+            self.add(&mut pending, 0, hash)?;
+        }
+        let hash = *whole.finalize().as_bytes();
+        let (height, root) = if length == 0 { (0, hash) } else { self.finish(pending)? };
+        Ok(Content { length, hash, height, root })
+    }
+
+    /// Adds a hash of this height, and stores the list if it is full.
+    fn add(&self, pending: &mut Pending, height: usize, hash: Hash) -> Result<(), ArchiveError> {
+        if pending.len() == height {
+            pending.push(Vec::new());
+        }
+        pending[height].extend(hash);
+        if pending[height].len() < keys::LIST * 32 {
+            return Ok(());
+        }
+        self.store_list(pending, height)
+    }
+
+    fn store_list(&self, pending: &mut Pending, height: usize) -> Result<(), ArchiveError> {
+        let list = std::mem::take(&mut pending[height]);
+        let hash = *blake3::hash(&list).as_bytes();
+        self.store_once(&keys::list_key(&hash), &list)?;
+        self.add(pending, height + 1, hash)
+    }
+
+    /// Stores the lists that are not full. Returns the height and the hash of the root.
+    fn finish(&self, mut pending: Pending) -> Result<(u8, Hash), ArchiveError> {
+        let mut height = 0;
+        loop {
+            let is_top = height + 1 == pending.len();
+            match pending[height][..].try_into() {
+                Ok(root) if is_top => return Ok((u8::try_from(height).unwrap_or(u8::MAX), root)),
+                Err(_) if pending[height].is_empty() => {}
+                _ => self.store_list(&mut pending, height)?,
+            }
+            height += 1;
+        }
+    }
+
+    /// Stores a chunk, if the store has it neither as it is nor compressed, or has it damaged.
+    /// Returns whether that was so.
+    fn store_chunk(&mut self, hash: &Hash, chunk: &[u8]) -> Result<bool, ArchiveError> {
+        let (plain, packed) = (keys::chunk_key(hash), keys::packed_key(hash));
+        if self.is_stored(&plain, chunk)? || self.is_packed(&packed, chunk)? {
+            return Ok(false);
+        }
+        let value = self.compressor.as_mut().and_then(|it| chunks::pack(it, chunk));
+        match value {
+            Some(value) => self.archive.store.put(&packed, &value, Durability::None)?,
+            None => self.archive.store.put(&plain, chunk, Durability::None)?,
+        }
+        Ok(true)
+    }
+
+    /// Returns whether the store has this chunk compressed.
+    fn is_packed(&self, key: &[u8], chunk: &[u8]) -> Result<bool, Error> {
+        match self.archive.store.get(key) {
+            Err(Error::Damaged { .. }) => Ok(false),
+            found => {
+                Ok(found?.and_then(|value| chunks::unpack(&value)).is_some_and(|it| it == chunk))
+            }
+        }
+    }
+
+    /// Stores a value if the store does not have it, or has it damaged. Returns whether that was
+    /// so.
+    fn store_once(&self, key: &[u8], value: &[u8]) -> Result<bool, ArchiveError> {
+        let new = !self.is_stored(key, value)?;
+        if new {
+            self.archive.store.put(key, value, Durability::None)?;
+        }
+        Ok(new)
+    }
+
+    /// Returns whether the store has this value under its hash. Looking up the key checks all of a
+    /// value that is not large, but only the key of a large one, so a large one is read.
+    fn is_stored(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+        let store = &self.archive.store;
+        let is_stored = if value.len() <= record::BLOCK {
+            store.contains(key)
+        } else {
+            store.get(key).map(|found| found.as_deref() == Some(value))
+        };
+        match is_stored {
+            Err(Error::Damaged { .. }) => Ok(false),
+            known => known,
+        }
+    }
 }

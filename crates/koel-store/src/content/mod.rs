@@ -8,17 +8,12 @@
 //!
 //! ```text
 //! archive    the public type            names      which are allowed, how they are printed
-//! find       an entry by its name        compress   chunks with zstd
-//! import     a stream in                export     a file out, checked
-//! versions   what a name had when       edit       adding and removing versions
-//! rewrite    removing what is inside    tree/      folders of a disk, in and out (Unix)
-//! numbers    the numbers of versions    spare      a copy of the newest version
+//! import     a stream in                read       files and entries out, checked
+//! versions   what a name had when       edit       adding, removing and repairing versions
 //! entry      a file, a folder, a link   error      what can go wrong
-//! write      chunks in                  read       chunks and entries out
 //! collect    drops unused chunks        verify     the checks of an export
-//! repair     lists that were lost       keys       keys and small records
-//! chunks     cutting                    temporary  names of files that are not complete
-//! replace    a file, in one step
+//! chunks     cutting and compressing    keys       keys and small records
+//! tree/      folders of a disk (Unix)   temporary  names of files that are not complete
 //! ```
 //!
 //! An archive relies only on the store keeping writes in order: chunks are written before the lists
@@ -53,20 +48,15 @@ mod collect;
 mod edit;
 mod entry;
 mod error;
-mod export;
-mod find;
 mod import;
 mod keys;
 mod names;
 mod read;
-mod repair;
-mod rewrite;
 mod temporary;
 #[cfg(unix)]
 mod tree;
 mod verify;
 mod versions;
-mod write;
 
 /// Replacing a file in one step, and removing what killed processes have left of that.
 pub mod replace {

@@ -1,14 +1,21 @@
-//! Reading what is stored: the chunks of a content, and the entries of a folder.
+//! Reading what is stored: the chunks of a content, the entries of a folder, an entry by its name
+//! and all below it, and a file as a whole.
 //!
 //! Every list and chunk is compared with its hash, and the whole with the hash in its entry. A
 //! reader holds one chunk, and one list for each height. No length in a record decides how much
 //! memory is taken.
 
+use std::io::Write;
+use std::path::Path;
+
+use koel::file::{Readers, Replacement, folder_of};
+
 use super::archive::Archive;
-use super::entry::{Content, DecodeError, Entry, Fields};
+use super::entry::{Content, DecodeError, Entry, Fields, Kind};
 use super::error::ArchiveError;
 use super::keys::{self, Hash};
-use super::{chunks, names};
+use super::versions::Version;
+use super::{chunks, names, temporary};
 
 /// The chunks of a content, in order.
 #[derive(Debug)]
@@ -173,5 +180,166 @@ impl<'a> Listing<'a> {
                 }
             }
         }
+    }
+}
+
+/// Maximum number of folders above a file, below the imported folder.
+pub(super) const MAX_DEPTH: usize = 256;
+
+impl Archive {
+    /// Returns the newest version of what has this name, or of the folder that it is in, and its
+    /// entry.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// use koel_store::LogStore;
+    /// use koel_store::content::{Archive, Chunking};
+    ///
+    /// let archive = Archive::new(LogStore::open(folder.path())?);
+    /// archive.import("notes", &b"text"[..], Chunking::default())?;
+    /// let (version, entry) = archive.find("notes")?;
+    /// assert_eq!((version.number, entry.content().unwrap().length), (1, 4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ArchiveError::NoSuchName`], [`ArchiveError::Broken`], and those of the store.
+    pub fn find(&self, name: impl AsRef<[u8]>) -> Result<(Version, Entry), ArchiveError> {
+        let name = name.as_ref();
+        let version = self.version_above(name)?.ok_or_else(|| no_such_name(name))?;
+        let entry = self.find_in(&version, name)?;
+        Ok((version, entry))
+    }
+
+    /// Returns the entry with this name in a version.
+    ///
+    /// # Errors
+    /// [`ArchiveError::NoSuchName`], [`ArchiveError::Broken`], and those of the store.
+    pub fn find_in(
+        &self,
+        version: &Version,
+        name: impl AsRef<[u8]>,
+    ) -> Result<Entry, ArchiveError> {
+        let name = name.as_ref();
+        let missing = || no_such_name(name);
+        let rest = match name.strip_prefix(&version.name[..]).ok_or_else(missing)? {
+            b"" => return Ok(version.entry.clone()),
+            rest => rest.strip_prefix(b"/").ok_or_else(missing)?,
+        };
+        let mut entry = version.entry.clone();
+        let mut path = version.name.clone();
+        for component in rest.split(|byte| *byte == b'/') {
+            let Kind::Folder(content) = entry.kind else { return Err(missing()) };
+            let mut listing = Listing::new(self, &path, content);
+            entry = loop {
+                let next = listing.next()?.ok_or_else(missing)?;
+                if next.name == component {
+                    break next;
+                }
+            };
+            path = names::join(&path, component);
+        }
+        Ok(entry)
+    }
+
+    /// Calls `visit` with an entry, which has this path, and with all entries below it, each with
+    /// its path. Returns early from a folder if `visit` returns `false` for it.
+    ///
+    /// # Errors
+    /// Those of `visit`, [`ArchiveError::Broken`] if a list of files is damaged, and those of the
+    /// store.
+    pub fn walk(
+        &self,
+        path: impl AsRef<[u8]>,
+        entry: &Entry,
+        visit: &mut impl FnMut(&[u8], &Entry) -> Result<bool, ArchiveError>,
+    ) -> Result<(), ArchiveError> {
+        self.walk_below(path.as_ref(), entry, 0, visit)
+    }
+
+    fn walk_below(
+        &self,
+        path: &[u8],
+        entry: &Entry,
+        depth: usize,
+        visit: &mut impl FnMut(&[u8], &Entry) -> Result<bool, ArchiveError>,
+    ) -> Result<(), ArchiveError> {
+        if !visit(path, entry)? {
+            return Ok(());
+        }
+        let Kind::Folder(content) = entry.kind else { return Ok(()) };
+        check_depth(path, depth)?;
+        let mut listing = Listing::new(self, path, content);
+        while let Some(next) = listing.next()? {
+            self.walk_below(&names::join(path, &next.name), &next, depth + 1, visit)?;
+        }
+        Ok(())
+    }
+}
+
+/// Fails at a folder that is too deep: an archive may be made to exhaust the stack.
+pub(super) fn check_depth(path: &[u8], depth: usize) -> Result<(), ArchiveError> {
+    if depth < MAX_DEPTH {
+        return Ok(());
+    }
+    let what = format!("it is below more than {MAX_DEPTH} folders");
+    Err(ArchiveError::Broken { name: path.to_owned(), what })
+}
+
+pub(super) fn no_such_name(name: &[u8]) -> ArchiveError {
+    ArchiveError::NoSuchName { name: name.to_owned() }
+}
+
+impl Archive {
+    /// Writes the file with this name to `sink`. Returns its length in bytes.
+    ///
+    /// Each chunk is checked before it is written, and the whole at the end. After an error `sink`
+    /// may have got the start of the file. Memory: one chunk and one list.
+    ///
+    /// # Errors
+    /// * [`ArchiveError::NoSuchName`], [`ArchiveError::IsFolder`].
+    /// * [`ArchiveError::Broken`] if a part is missing or is not what was imported.
+    /// * [`ArchiveError::Write`] from the sink, and those of the store.
+    pub fn export(&self, name: impl AsRef<[u8]>, sink: impl Write) -> Result<u64, ArchiveError> {
+        let _no_collection = self.chunks_in_use.read();
+        let (_, entry) = self.find(name.as_ref())?;
+        self.export_entry(name, &entry, sink)
+    }
+
+    /// Writes the bytes of a file, found with this name, to `sink`, as [`export`](Self::export)
+    /// does.
+    ///
+    /// # Errors
+    /// As [`export`](Self::export).
+    pub fn export_entry(
+        &self,
+        name: impl AsRef<[u8]>,
+        entry: &Entry,
+        mut sink: impl Write,
+    ) -> Result<u64, ArchiveError> {
+        let Kind::File(file) = &entry.kind else {
+            return Err(ArchiveError::IsFolder { name: name.as_ref().to_owned() });
+        };
+        let mut chunks = Chunks::new(self, name.as_ref(), file.content);
+        while let Some(chunk) = chunks.next()? {
+            sink.write_all(&chunk).map_err(ArchiveError::Write)?;
+        }
+        sink.flush().map_err(ArchiveError::Write)?;
+        Ok(file.content.length)
+    }
+
+    /// Writes the file with this name to `path`. Returns its length in bytes.
+    ///
+    /// The bytes go to a temporary file in the same folder, which replaces `path` after all of them
+    /// were checked and are on disk. Until then, and after an error, `path` is not changed.
+    ///
+    /// # Errors
+    /// As [`export`](Self::export).
+    pub fn export_file(&self, name: impl AsRef<[u8]>, path: &Path) -> Result<u64, ArchiveError> {
+        temporary::sweep(folder_of(path));
+        let mut new = Replacement::of(path).map_err(ArchiveError::Write)?;
+        let length = self.export(name, &mut new)?;
+        new.finish(Readers::Usual).map_err(ArchiveError::Write)?;
+        Ok(length)
     }
 }

@@ -5,10 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use super::archive::Archive;
 use super::entry::{Content, Entry, Kind};
 use super::error::ArchiveError;
-use super::find::check_depth;
 use super::keys::Hash;
 use super::names;
-use super::read::{Chunks, Listing};
+use super::read::{Chunks, Listing, check_depth};
 
 /// What [`Archive::verify`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -38,6 +38,22 @@ pub struct TornEnd {
     pub bytes: u64,
 }
 
+/// What opening a store found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OpenReport {
+    /// The incomplete end of the log, if the store was not closed and there was one.
+    pub torn: Option<TornEnd>,
+    /// The store was closed before, or is new.
+    pub was_closed: bool,
+    /// The number of segments of a log store whose hints were used.
+    pub hinted: u64,
+    /// Bytes of the log that were read: in a log store, those that no hint covers.
+    pub replayed: u64,
+    /// Files that a crash had left behind, and that were removed.
+    pub removed: Vec<String>,
+}
+
 /// Returns the number in the name of a file of a store, if it is one.
 pub(crate) fn number_of(kind: StoreKind, name: &str) -> Option<u64> {
     SEGMENT.number_in(name).or_else(|| match kind {

@@ -1,4 +1,5 @@
-//! What both stores do to read what is left of a store that damage keeps from opening.
+//! What both stores do to check themselves, and to read what is left of a store that damage keeps
+//! from opening.
 //!
 //! The files of the damaged store are not changed. The checksum of each record covers its position
 //! and the salt of its store, so a sound one belongs where it is.
@@ -10,10 +11,41 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::files::Folder;
 use super::manifest::Manifest;
+use super::poison::Poison;
 use super::segment::Segment;
 use super::store_files::{FileKind, MANIFEST, NumberedFile, SEGMENT, StoreKind, TABLE};
 use crate::Error;
 use crate::error::{Damage, FOLDER, collect_damage};
+
+/// What verifying a store found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// The number of sound records of the log, live or not, and of sound entries of tables.
+    pub records: u64,
+    /// The number of records of a log store that are the value of a key.
+    pub live: u64,
+    /// The bytes that were read.
+    pub bytes: u64,
+    /// All damage; empty if the store is sound.
+    pub damages: Vec<Damage>,
+}
+
+/// Fails if the manifest on disk is not the one of an open store. After a failed write it may be
+/// the previous or the next one.
+pub(crate) fn check_manifest(
+    folder: &dyn Folder,
+    kind: StoreKind,
+    poison: &Poison,
+    is_own: impl FnOnce(&Manifest) -> bool,
+) -> Result<(), Error> {
+    let manifest = Manifest::load_existing(kind, folder)?;
+    if is_own(&manifest) || poison.has_failed() {
+        Ok(())
+    } else {
+        Err(Error::damaged(MANIFEST, 0, "it does not name the files in use"))
+    }
+}
 
 /// What salvaging a damaged store did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,8 +12,7 @@
 use std::sync::{Arc, PoisonError};
 
 use super::read::value_of;
-use super::state::Watch;
-use super::store::Store;
+use super::store::{Store, Watch};
 use crate::Error;
 use crate::kernel::memory;
 use crate::kernel::record::Kind;

@@ -4,15 +4,12 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::background;
-use super::compact::CompactReport;
+use super::compact::{self, CompactReport};
 use super::iter::{Iter, Keys};
 use super::options::LogOptions;
 use super::pick::Policy;
 use super::read::ValueReader;
-use super::state::LogOpenReport;
 use super::store::{LogStats, Store};
-use super::verify::LogVerifyReport;
 use crate::Error;
 use crate::kernel::access::FolderLock;
 use crate::kernel::batch::Batch;
@@ -21,7 +18,8 @@ use crate::kernel::files::Folder;
 use crate::kernel::log_end::{Durability, LogPosition};
 use crate::kernel::poison::Poison;
 use crate::kernel::pool::Pool;
-use crate::kernel::salvage::SalvageReport;
+use crate::kernel::recovery::OpenReport;
+use crate::kernel::salvage::{SalvageReport, VerifyReport};
 use crate::kernel::segment::FIRST_RECORD;
 use crate::kernel::threads::{Signal, Threads};
 
@@ -118,7 +116,7 @@ impl LogStore {
         }
         if options.background {
             let rate = options.compaction_rate;
-            let compact = move |store: &Store| background::compact(store, rate);
+            let compact = move |store: &Store| compact::compact_when_due(store, rate);
             threads.start("koel-compaction", store, poison, compact)?;
         }
         if options.bytes_per_sync < store.segment_bytes {
@@ -265,7 +263,7 @@ impl LogStore {
     ///
     /// # Errors
     /// I/O errors. Damage is not an error but part of the report.
-    pub fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<LogVerifyReport, Error> {
+    pub fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<VerifyReport, Error> {
         self.store.verify(progress)
     }
 
@@ -332,7 +330,7 @@ impl LogStore {
 
     /// Returns what opening the store found.
     #[must_use]
-    pub fn open_report(&self) -> &LogOpenReport {
+    pub fn open_report(&self) -> &OpenReport {
         &self.store.open_report
     }
 

@@ -7,7 +7,7 @@
 //!    an offset that a later mark says was durable. After [`close`](super::LogStore::close) the
 //!    manifest has the end of every segment, so every missing or unsound byte is damage.
 //! 2. **A torn end** (`kernel/recovery.rs`), cut off and reported in
-//!    [`LogOpenReport::torn`](super::LogOpenReport::torn): unsound bytes, or a batch without
+//!    [`OpenReport::torn`](super::OpenReport::torn): unsound bytes, or a batch without
 //!    its end.
 //! 3. **Nothing**, for an unsound hint: the segment is scanned. Nor for a damaged record that a
 //!    sound hint covers: the read of its key is an error, and other keys stay readable.
@@ -30,18 +30,18 @@ use super::index::{Index, NO_LOCATION, SHARDS, shard_of};
 use super::options::LogOptions;
 use super::read::Located;
 use super::segments::Segments;
-use super::state::{AtEnd, Counts, LogOpenReport};
-use super::store::Store;
+use super::store::{AtEnd, Counts, Store};
 use crate::Error;
 use crate::kernel::bytes::usize_of;
 use crate::kernel::files::Folder;
 use crate::kernel::log_end::{Log, LogEnd};
 use crate::kernel::manifest::Manifest;
+use crate::kernel::memory;
 use crate::kernel::record::{Kind, SEQUENCE_LIMIT};
+use crate::kernel::recovery::{self, OpenReport};
 use crate::kernel::segment::{FIRST_RECORD, Segment};
 use crate::kernel::store_files::{MANIFEST, StoreKind};
 use crate::kernel::threads::Wakeup;
-use crate::kernel::{memory, recovery};
 
 impl Store {
     pub(super) fn open(folder: Arc<dyn Folder>, options: &LogOptions) -> Result<Self, Error> {
@@ -69,7 +69,7 @@ impl Store {
             hint_cache: HintCache::default(),
             counts: Counts::default(),
             segment_filled: Wakeup::default(),
-            open_report: LogOpenReport { was_closed: manifest.clean, ..LogOpenReport::default() },
+            open_report: OpenReport { was_closed: manifest.clean, ..OpenReport::default() },
             folder,
         };
         let (notes, end) = store.recover(&manifest, &segments)?;
@@ -143,7 +143,7 @@ impl Store {
             self.open_report.hinted += 1;
             (notes, from) = (hint.notes, hint.covered);
         }
-        self.open_report.scanned += end - from;
+        self.open_report.replayed += end - from;
         let end = recovery::replay(
             segment,
             place,

@@ -17,21 +17,22 @@
 //! Until the manifest names the next one nothing has changed: a failure before that refuses the
 //! write.
 
-use std::sync::{Arc, Mutex, RwLock};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, RwLock, Weak};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::hint::{self, HintCache};
+use super::hint::{self, HintCache, Notes};
 use super::index::Index;
 use super::segments::Segments;
-use super::state::{AtEnd, Counts, End, LogOpenReport};
 use crate::Error;
 use crate::kernel::files::Folder;
-use crate::kernel::log_end::Log;
+use crate::kernel::log_end::{Log, LogEnd};
 use crate::kernel::manifest::{LogEntry, Manifest};
+use crate::kernel::recovery::OpenReport;
 use crate::kernel::segment::{FIRST_RECORD, Segment};
 use crate::kernel::store_files::StoreKind;
-use crate::kernel::threads::{Signal, Wakeup, lock};
+use crate::kernel::threads::{Counter, Signal, Wakeup, lock};
 
 /// An open store.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ pub(super) struct Store {
     pub(super) counts: Counts,
     /// Wakes the compaction thread when a segment is full.
     pub(super) segment_filled: Wakeup,
-    pub(super) open_report: LogOpenReport,
+    pub(super) open_report: OpenReport,
 }
 
 impl Store {
@@ -223,5 +224,51 @@ impl Store {
             let manifest = self.manifest(end, &self.segments.all(), true);
             end.announced = manifest.store(&*self.folder, &self.log.poison).is_err();
         })
+    }
+}
+
+/// What the store keeps under the lock of the end of the log.
+#[derive(Debug, Default)]
+pub(super) struct AtEnd {
+    /// The next segment has this number or a greater one.
+    pub(super) number: u64,
+    /// The notes for the hint of the last segment.
+    pub(super) notes: Notes,
+    /// Iterators that need to know which records stop being live.
+    pub(super) watches: Vec<Weak<Watch>>,
+}
+
+/// The end of the log.
+pub(super) type End = LogEnd<AtEnd>;
+
+/// Bytes written since the store was opened.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    /// Bytes of keys and values.
+    pub(super) user: Counter,
+    /// Bytes appended to the log for them.
+    pub(super) appended: Counter,
+    /// Bytes written by compaction.
+    pub(super) compacted: Counter,
+}
+
+/// Locations that the index had when a view was made, or later, and that it has dropped since.
+#[derive(Debug, Default)]
+pub(super) struct Watch(Mutex<HashSet<u64>>);
+
+impl Watch {
+    pub(super) fn contains(&self, location: u64) -> bool {
+        lock(&self.0).contains(&location)
+    }
+
+    /// Tells every view that the index is about to drop a location.
+    pub(super) fn notify(watches: &mut Vec<Weak<Watch>>, location: u64) {
+        watches.retain(|watch| {
+            let watch = watch.upgrade();
+            watch.is_some_and(|watch| {
+                lock(&watch.0).insert(location);
+                true
+            })
+        });
     }
 }

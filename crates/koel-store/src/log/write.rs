@@ -12,8 +12,7 @@ use std::sync::Arc;
 
 use super::hint::Note;
 use super::read::Located;
-use super::state::{End, Watch};
-use super::store::Store;
+use super::store::{End, Store, Watch};
 use crate::Error;
 use crate::kernel::access::read_exact;
 use crate::kernel::batch::{Batch, Unsealed, length};

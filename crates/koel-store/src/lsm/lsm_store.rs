@@ -1,16 +1,26 @@
 //! The public type of the ordered store: its lock, its threads, and its methods.
+//!
+//! The threads:
+//!
+//! * One flushes sealed memtables, and makes the next file of the log in advance.
+//! * One makes the guide follow the runs.
+//! * Two merge runs, each others than the other.
+//! * One syncs the log while it fills, so that little is left for the write that fills it.
+//!
+//! A failure loses nothing. It is kept for `stats` and for writers that wait. The next signal is
+//! the next try of a flush; a merge is tried again after a pause, which grows from failure to
+//! failure.
 
 use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::background;
 use super::iter::Range;
 use super::options::LsmOptions;
 use super::read::nothing;
 use super::snapshot::{Snapshot, bounds};
-use super::store::{LsmOpenReport, LsmStats, Store};
-use super::verify::LsmVerifyReport;
+use super::store::{LsmStats, Store};
 use super::wal::{MAX_KEY, MAX_VALUE};
 use crate::Error;
 use crate::kernel::access::FolderLock;
@@ -20,8 +30,9 @@ use crate::kernel::files::Folder;
 use crate::kernel::log_end::Durability;
 use crate::kernel::memory;
 use crate::kernel::pool::Pool;
-use crate::kernel::salvage::SalvageReport;
-use crate::kernel::threads::Threads;
+use crate::kernel::recovery::OpenReport;
+use crate::kernel::salvage::{SalvageReport, VerifyReport};
+use crate::kernel::threads::{Signal, Threads};
 
 /// A crash-safe key-value store in the order of its keys: an LSM-tree, guided by one cuckoo table
 /// of 2 to 3 bytes per key in memory.
@@ -116,7 +127,7 @@ impl LsmOptions {
             drop(store.tend_guide());
         }
         if store.options.background {
-            background::start(&opened.store, &mut opened.threads)?;
+            start(&opened.store, &mut opened.threads)?;
         }
         Ok(opened)
     }
@@ -328,7 +339,7 @@ impl LsmStore {
     ///
     /// # Errors
     /// I/O errors. Damage is not an error but part of the report.
-    pub fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<LsmVerifyReport, Error> {
+    pub fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<VerifyReport, Error> {
         self.store.verify(progress)
     }
 
@@ -374,7 +385,7 @@ impl LsmStore {
 
     /// Returns what opening the store found.
     #[must_use]
-    pub fn open_report(&self) -> &LsmOpenReport {
+    pub fn open_report(&self) -> &OpenReport {
         &self.store.open_report
     }
 
@@ -390,7 +401,7 @@ impl LsmStore {
     }
 
     fn stop_threads(&mut self) {
-        background::stop(&self.store);
+        stop(&self.store);
         self.threads.join();
     }
 }
@@ -399,5 +410,67 @@ impl Drop for LsmStore {
     fn drop(&mut self) {
         self.stop_threads();
         drop(self.store.close());
+    }
+}
+
+/// The pause after the first failure of a merge. Each further one doubles it.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Starts the threads. [`stop`] ends them.
+fn start(store: &Arc<Store>, threads: &mut Threads) -> Result<(), Error> {
+    let mut start =
+        |name, run: fn(&Store)| threads.start(name, store, |store| &store.log.poison, run);
+    start("koel-guide", tend)?;
+    if store.log.poison.is_read_only() {
+        return Ok(());
+    }
+    start("koel-flush", flush)?;
+    start("koel-merge-1", merge)?;
+    start("koel-merge-2", merge)?;
+    start("koel-sync", |store| store.log.sync_when_due())?;
+    store.threads.flush_due.send(Signal::Work);
+    store.threads.merge_due.send(Signal::Work);
+    Ok(())
+}
+
+/// Tells the threads to end.
+fn stop(store: &Store) {
+    let threads = &store.threads;
+    for wakeup in [&threads.flush_due, &threads.merge_due, &store.log.sync_due, &threads.guide_due]
+    {
+        wakeup.send(Signal::Stop);
+    }
+}
+
+fn flush(store: &Store) {
+    while store.threads.flush_due.wait() {
+        // `stats` has the failure.
+        drop(store.flush_sealed());
+        store.prepare_log();
+    }
+}
+
+fn tend(store: &Store) {
+    while store.threads.guide_due.wait() {
+        // After a failure reads ask more runs. The next change is the next try.
+        drop(store.tend_guide());
+    }
+}
+
+fn merge(store: &Store) {
+    let (due, mut pause) = (&store.threads.merge_due, FIRST_PAUSE);
+    while due.wait() {
+        // After a failed write no merge succeeds.
+        while !due.is_stopped() && store.log.poison.check().is_ok() {
+            match store.merge_once() {
+                Ok(true) => pause = FIRST_PAUSE,
+                Ok(false) => break,
+                Err(_) => {
+                    due.wait_for_stop(pause);
+                    pause = (2 * pause).min(LONGEST_PAUSE);
+                }
+            }
+        }
     }
 }

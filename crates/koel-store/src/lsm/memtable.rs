@@ -5,25 +5,21 @@
 //! from which it is built again after a crash.
 //!
 //! Most reads look for keys that are not in it, and a search of the list waits for memory at every
-//! step. So a filter of the keys is asked first, and the nodes of the list hold the first bytes of
+//! step. So a cuckoo filter of the keys is asked first, and the nodes of the list hold the first bytes of
 //! their keys, which decide nearly every comparison. The filter takes 1 % of the memory: the
 //! overhead of an entry bounds how many keys there can be.
 
-mod cursor;
-mod keys;
-#[cfg(test)]
-mod tests;
-
 use std::borrow::Borrow;
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{self, AtomicBool};
 
 use crossbeam_skiplist::SkipSet;
-pub(super) use cursor::MemtableCursor;
-use keys::Keys;
+use koel::{ConcurrentFilter, KeyHash};
 
-use super::entry::{Entry, cmp_places, word_at};
+use super::entry::{Cursor, Entry, LAST_SEQUENCE, cmp_places, hash_of, word_at};
 use crate::Error;
 use crate::kernel::bytes::usize_of;
 use crate::kernel::memory;
@@ -232,3 +228,157 @@ impl Memtable {
         (entry.key == key).then(|| take(entry))
     }
 }
+
+/// The share of absent keys for which the memtable is searched.
+const RATE: f64 = 0.02;
+
+/// Which keys a memtable may have. A writer adds a key before its entry.
+///
+/// The entries take at least a known number of bytes each, so the size of the memtable bounds the
+/// number of keys. A filter that refuses a key, because there are more after all or because their
+/// hashes collide on purpose, is not asked any more.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    /// Without one, every key may be there.
+    filter: Option<ConcurrentFilter>,
+    /// The filter has refused a key.
+    is_full: AtomicBool,
+    seed: u64,
+}
+
+impl Keys {
+    /// Returns an empty filter with room for so many keys. `seed` is that of their hashes.
+    pub(super) fn new(capacity: u64, seed: u64) -> Self {
+        let builder = ConcurrentFilter::builder(capacity, RATE).trust_hashes();
+        // Without memory for a filter, the memtable is searched for every key.
+        Self { filter: builder.build().ok(), is_full: AtomicBool::new(false), seed }
+    }
+
+    pub(super) fn insert(&self, key: &[u8]) {
+        let Some(filter) = &self.filter else { return };
+        if filter.insert_unique(&KeyHash::new(hash_of(key, self.seed))).is_err() {
+            self.is_full.store(true, atomic::Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a key with this hash may be there.
+    #[inline]
+    pub(super) fn may_have(&self, hash: u64) -> bool {
+        let has = |filter: &ConcurrentFilter| filter.contains(&KeyHash::new(hash));
+        self.filter.as_ref().is_none_or(has) || self.is_full.load(atomic::Ordering::Relaxed)
+    }
+}
+
+/// Entries that a cursor copies at a time, at least and at most.
+const AHEAD: [usize; 2] = [2, 64];
+
+/// A place in a memtable: copies references to the next few entries at a time. Entries that are
+/// inserted later have greater sequence numbers than its reader sees, so it may miss them.
+#[derive(Debug)]
+pub(in crate::lsm) struct MemtableCursor {
+    memtable: Arc<Memtable>,
+    at: At,
+    /// The entries that follow, in the direction of the last step.
+    ahead: VecDeque<Shared>,
+    forwards: bool,
+    /// Entries to copy next.
+    count: usize,
+}
+
+#[derive(Clone, Debug)]
+enum At {
+    Start,
+    Entry(Shared),
+    End,
+}
+
+impl MemtableCursor {
+    pub(in crate::lsm) fn new(memtable: Arc<Memtable>) -> Self {
+        let (at, ahead, forwards, count) = (At::Start, VecDeque::new(), true, AHEAD[0]);
+        Self { memtable, at, ahead, forwards, count }
+    }
+
+    /// Moves to the first entry within `bound`, or in the other direction to the last one.
+    fn jump(&mut self, bound: Bound<&dyn Place>, forwards: bool) {
+        self.ahead.clear();
+        self.forwards = forwards;
+        self.count = AHEAD[0];
+        self.fill(bound);
+        self.take_ahead();
+    }
+
+    fn step(&mut self, forwards: bool) {
+        if self.forwards != forwards {
+            self.ahead.clear();
+            self.forwards = forwards;
+            self.count = AHEAD[0];
+        }
+        if self.ahead.is_empty() {
+            match (self.at.clone(), forwards) {
+                (At::Entry(entry), _) => self.fill(Bound::Excluded(&entry)),
+                (At::Start, true) | (At::End, false) => self.fill(Bound::Unbounded),
+                (At::Start, false) | (At::End, true) => {}
+            }
+        }
+        self.take_ahead();
+    }
+
+    /// Copies references to the next entries.
+    fn fill(&mut self, bound: Bound<&dyn Place>) {
+        let entries = &self.memtable.entries;
+        let mut next =
+            if self.forwards { entries.lower_bound(bound) } else { entries.upper_bound(bound) };
+        while let Some(entry) = next.filter(|_| self.ahead.len() < self.count) {
+            self.ahead.push_back(entry.value().clone());
+            next = if self.forwards { entry.next() } else { entry.prev() };
+        }
+        self.count = (self.count * 2).min(AHEAD[1]);
+    }
+
+    fn take_ahead(&mut self) {
+        let past = if self.forwards { At::End } else { At::Start };
+        self.at = self.ahead.pop_front().map_or(past, At::Entry);
+    }
+}
+
+impl Cursor for MemtableCursor {
+    fn entry(&self) -> Option<Entry<'_>> {
+        match &self.at {
+            At::Entry(entry) => Some(entry.stored.entry()),
+            At::Start | At::End => None,
+        }
+    }
+
+    fn seek(&mut self, key: &[u8], sequence: u64) -> Result<(), Error> {
+        self.jump(Bound::Included(&Sought::new(key, sequence)), true);
+        Ok(())
+    }
+
+    fn seek_before(&mut self, key: &[u8]) -> Result<(), Error> {
+        self.jump(Bound::Excluded(&Sought::new(key, LAST_SEQUENCE)), false);
+        Ok(())
+    }
+
+    fn first(&mut self) -> Result<(), Error> {
+        self.jump(Bound::Unbounded, true);
+        Ok(())
+    }
+
+    fn last(&mut self) -> Result<(), Error> {
+        self.jump(Bound::Unbounded, false);
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<(), Error> {
+        self.step(true);
+        Ok(())
+    }
+
+    fn previous(&mut self) -> Result<(), Error> {
+        self.step(false);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

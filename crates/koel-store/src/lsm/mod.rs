@@ -4,10 +4,8 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `lsm_store.rs` | the public type |
-//! | `background.rs` | the threads that flush, merge and sync |
-//! | `salvage.rs` | reading what is left of a store that does not open |
-//! | `verify.rs` | checking everything |
+//! | `lsm_store.rs` | the public type, and its threads |
+//! | `verify.rs` | reading everything: to check it, or to save what is left of it |
 //! | `checkpoint.rs` | a consistent copy |
 //! | `snapshot.rs` | a view of the store as of one moment |
 //! | `open.rs` | opening: what is sound, what is damage, what is a torn end |
@@ -29,7 +27,6 @@
 //! | `table/` | table files: sorted entries that never change |
 //! | `entry.rs` | an entry, the order of entries, and a place in them |
 
-mod background;
 mod checkpoint;
 mod compaction;
 mod entry;
@@ -43,7 +40,6 @@ mod memtable;
 mod open;
 mod options;
 mod read;
-mod salvage;
 mod snapshot;
 mod snapshots;
 mod store;
@@ -60,5 +56,4 @@ pub use iter::Range;
 pub use lsm_store::LsmStore;
 pub use options::{Compression, LsmOptions};
 pub use snapshot::Snapshot;
-pub use store::{LsmOpenReport, LsmStats, RunStats};
-pub use verify::LsmVerifyReport;
+pub use store::{LsmStats, RunStats};

@@ -7,7 +7,7 @@ use super::compaction::Filter;
 use super::memtable::Memtable;
 use super::options::LsmOptions;
 use super::snapshots::Snapshots;
-use super::store::{Counts, LsmOpenReport, Store, Threads};
+use super::store::{Counts, Store, Threads};
 use super::switch::Switch;
 use super::table::{BlockCache, Table};
 use super::version::{Run, State, Version};
@@ -16,7 +16,7 @@ use crate::Error;
 use crate::kernel::files::Folder;
 use crate::kernel::log_end::{Log, LogEnd};
 use crate::kernel::manifest::{Manifest, RunEntry};
-use crate::kernel::recovery;
+use crate::kernel::recovery::{self, OpenReport};
 use crate::kernel::store_files::{StoreKind, TABLE};
 
 impl Store {
@@ -42,7 +42,7 @@ impl Store {
         let removed = recovery::remove_leftovers(&*folder, named, next, read_only, last)?;
         let replayed = files.iter().map(|file| file.end()).sum();
         let was_closed = manifest.clean;
-        let mut open_report = LsmOpenReport { torn: None, was_closed, replayed, removed };
+        let mut open_report = OpenReport { was_closed, replayed, removed, ..OpenReport::default() };
         if let Some(last) = files.last() {
             open_report.torn = recovery::cut(last, end, manifest.clean, read_only)?;
         }

@@ -28,7 +28,7 @@ use crate::Error;
 use crate::kernel::files::Folder;
 use crate::kernel::log_end::Log;
 use crate::kernel::manifest::Manifest;
-use crate::kernel::recovery::TornEnd;
+use crate::kernel::recovery::OpenReport;
 use crate::kernel::segment::{FIRST_RECORD, Segment};
 use crate::kernel::threads::{Counter, Wakeup, lock};
 
@@ -56,7 +56,7 @@ pub(super) struct Store {
     pub(super) next_number: AtomicU64,
     pub(super) threads: Threads,
     pub(super) counts: Counts,
-    pub(super) open_report: LsmOpenReport,
+    pub(super) open_report: OpenReport,
 }
 
 /// How the threads of the store, and the writers that wait for them, are told of each other.
@@ -98,20 +98,6 @@ pub(super) struct Counts {
     pub(super) stalled: Counter,
     /// Microseconds of waiting that writes owe.
     pub(super) owed: Counter,
-}
-
-/// What opening an ordered store found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LsmOpenReport {
-    /// The incomplete end of the log, if the store was not closed and there was one.
-    pub torn: Option<TornEnd>,
-    /// The store was closed before, or is new.
-    pub was_closed: bool,
-    /// Bytes of the log that were read.
-    pub replayed: u64,
-    /// Files that a crash had left behind, and that were removed.
-    pub removed: Vec<String>,
 }
 
 impl Threads {

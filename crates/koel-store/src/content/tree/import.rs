@@ -13,18 +13,16 @@ use std::sync::Arc;
 
 use rustix::fs::{self, CWD, Dir, FileType, Mode, OFlags};
 
-use super::problem::Problem;
+use super::Problem;
 use super::status::{self, Status};
 use crate::Durability;
 use crate::content::archive::Archive;
 use crate::content::chunks::Chunking;
 use crate::content::entry::{Content, Entry, Kind, Stamp, StoredFile, Time};
 use crate::content::error::ArchiveError;
-use crate::content::find::MAX_DEPTH;
-use crate::content::import::check;
+use crate::content::import::{Writer, check};
 use crate::content::names;
-use crate::content::read::Listing;
-use crate::content::write::Writer;
+use crate::content::read::{Listing, MAX_DEPTH};
 
 /// How a tree is imported.
 #[derive(Clone, Debug)]

@@ -3,7 +3,6 @@
 //! ```text
 //! import    walks a folder, reads files      restore   walks entries, writes files and links
 //! status    attributes and stamps            place     a folder to restore in
-//!                                            problem   what was not kept or restored
 //! ```
 //!
 //! Both sides open every folder and file by its name in its folder, and follow no symbolic link. So
@@ -12,10 +11,26 @@
 
 mod import;
 mod place;
-mod problem;
 mod restore;
 mod status;
 
 pub use import::{TreeOptions, TreeReport};
-pub use problem::Problem;
 pub use restore::{RestoreOptions, RestoreReport, Selection, Target};
+
+/// Something that was not kept by an import, or not restored by an export.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Problem {
+    /// The name of the file, from the name that was imported.
+    pub name: Vec<u8>,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl Problem {
+    /// Returns a problem with this file.
+    #[must_use]
+    pub fn new(name: impl Into<Vec<u8>>, what: impl Into<String>) -> Self {
+        Self { name: name.into(), what: what.into() }
+    }
+}

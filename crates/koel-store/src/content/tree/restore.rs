@@ -14,14 +14,13 @@ use std::path::{Path, PathBuf};
 use koel::file::folder_of;
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 
+use super::Problem;
 use super::place::{Place, open_folder};
-use super::problem::Problem;
 use super::status::{self, Status};
 use crate::content::archive::Archive;
 use crate::content::entry::{Attributes, Content, Entry, Kind, StoredFile};
 use crate::content::error::ArchiveError;
-use crate::content::find::check_depth;
-use crate::content::read::{Chunks, Listing};
+use crate::content::read::{Chunks, Listing, check_depth};
 use crate::content::{names, temporary};
 
 /// How entries are restored.

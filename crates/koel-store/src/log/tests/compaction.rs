@@ -249,7 +249,7 @@ fn a_store_compacted_right_after_opening_can_be_closed() -> Outcome {
     store.close()?;
     let store = options().open(folder.path())?;
     assert!(store.open_report().was_closed);
-    assert_eq!(store.open_report().scanned, 0);
+    assert_eq!(store.open_report().replayed, 0);
     assert_eq!(store.stats().keys, 101);
     Ok(())
 }

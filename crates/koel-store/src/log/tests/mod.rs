@@ -274,7 +274,7 @@ fn opening_finds_equal_contents_with_and_without_hints() -> Outcome {
     let dead = store.stats().dead_bytes;
     store.close()?;
     let store = options().open(folder.path())?;
-    assert_eq!(store.open_report().scanned, 0);
+    assert_eq!(store.open_report().replayed, 0);
     assert_eq!((all(&store)? == before, store.stats().dead_bytes), (true, dead));
     store.close()?;
     for entry in std::fs::read_dir(folder.path())? {

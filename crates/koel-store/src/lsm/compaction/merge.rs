@@ -13,9 +13,12 @@
 //! Cost: each entry is read and compared once with the key before it, and a heap finds the next
 //! input. Memory: a key, and as many sequence numbers as there are stripes.
 
-use super::filter::Filter;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, OnceLock};
+
 use crate::Error;
 use crate::kernel::memory::{copy_into, push};
+use crate::kernel::poison::panic_message;
 use crate::lsm::entry::{Cursor, Entry};
 use crate::lsm::iter::MergeCursor;
 
@@ -153,11 +156,63 @@ impl<'a> Versions<'a> {
     }
 }
 
+type IsKept = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync;
+
+/// Whether an entry with this key and value is kept when it is rewritten.
+#[derive(Clone)]
+pub(in crate::lsm) struct Keep(Arc<IsKept>);
+
+impl Keep {
+    pub(in crate::lsm) fn new(keep: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(keep))
+    }
+}
+
+impl std::fmt::Debug for Keep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Keep")
+    }
+}
+
+/// A compaction filter. Code of the caller may panic. Then the merge that called it ends with an
+/// error, and from then on every entry is kept, so that the store goes on: it would meet the same
+/// entry again and again.
+#[derive(Debug)]
+pub(in crate::lsm) struct Filter {
+    keep: Keep,
+    panicked: OnceLock<String>,
+}
+
+impl Filter {
+    pub(in crate::lsm) fn new(keep: Keep) -> Self {
+        Self { keep, panicked: OnceLock::new() }
+    }
+
+    /// Returns whether an entry is kept.
+    ///
+    /// # Errors
+    /// [`Error::FilterPanicked`] if the filter panics now.
+    pub(super) fn keeps(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+        if self.panicked.get().is_some() {
+            return Ok(true);
+        }
+        panic::catch_unwind(AssertUnwindSafe(|| (self.keep.0)(key, value))).map_err(|panic| {
+            let reason = panic_message(&*panic).to_owned();
+            self.panicked.get_or_init(|| reason.clone());
+            Error::FilterPanicked { reason }
+        })
+    }
+
+    /// Returns what the filter said when it panicked, if it did.
+    pub(in crate::lsm) fn panicked(&self) -> Option<&str> {
+        self.panicked.get().map(String::as_str)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use testkit::keys::splitmix64;
 
-    use super::super::filter::Keep;
     use super::*;
 
     /// Key, sequence number, value.
