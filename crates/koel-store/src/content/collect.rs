@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use koel::{CuckooFilter, KeyHash};
 
-use super::archive::Archive;
+use super::Archive;
 use super::entry::Kind;
 use super::error::ArchiveError;
 use super::keys::{self, Hash};

@@ -8,13 +8,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::archive::Archive;
 use super::entry::{Content, Entry, Kind, Time};
 use super::error::ArchiveError;
 use super::import::Writer;
 use super::read::{Listing, no_such_name};
 use super::versions::{Spare, Version};
-use super::{keys, names};
+use super::{Archive, keys, names};
 use crate::kernel::threads::lock;
 use crate::{Batch, Durability};
 

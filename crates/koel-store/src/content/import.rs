@@ -4,12 +4,11 @@ use std::io::Read;
 
 use zstd::bulk::Compressor;
 
-use super::archive::Archive;
 use super::chunks::{self, Chunking, Cutter};
 use super::entry::{Content, Entry, Time};
 use super::error::ArchiveError;
 use super::keys::{self, Hash};
-use super::names;
+use super::{Archive, names};
 use crate::kernel::record;
 use crate::{Durability, Error};
 

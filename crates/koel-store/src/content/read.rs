@@ -10,12 +10,11 @@ use std::path::Path;
 
 use koel::file::{Readers, Replacement, folder_of};
 
-use super::archive::Archive;
 use super::entry::{Content, DecodeError, Entry, Fields, Kind};
 use super::error::ArchiveError;
 use super::keys::{self, Hash};
 use super::versions::Version;
-use super::{chunks, names, temporary};
+use super::{Archive, chunks, names, temporary};
 
 /// The chunks of a content, in order.
 #[derive(Debug)]

@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::archive::Archive;
 use super::entry::{Content, Entry, Kind};
 use super::error::ArchiveError;
 use super::keys::Hash;
-use super::names;
 use super::read::{Chunks, Listing, check_depth};
+use super::{Archive, names};
 
 /// What [`Archive::verify`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -23,10 +23,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::archive::Archive;
 use super::entry::{DecodeError, Entry, Fields, Time, encode_text};
 use super::error::ArchiveError;
-use super::{keys, names};
+use super::{Archive, keys, names};
 use crate::{Batch, Durability, Error};
 
 /// What was imported under a name at one time.

@@ -7,14 +7,14 @@
 //! | `disk.rs` | the file layer over the file system |
 //! | `open_folder.rs` | a folder that stays open, and the regular files in it |
 //! | `pool.rs` | a folder that keeps a limited number of files open |
-//! | `access.rs` | the lock of a folder; whole reads and writes over calls that may transfer only a part |
+//! | `access.rs` | the lock of a folder; whole reads and writes over partial ones |
 //! | `store_files.rs` | the names of the files of a store; a numbered file and its header |
 //! | `record.rs` | the format of a record, and its checksum |
 //! | `segment.rs` | one file of records |
 //! | `scan.rs` | the records of a segment, in order |
 //! | `manifest.rs` | the kind of a store and its files, replaced in one step |
 //! | `batch.rs` | writes that take effect together |
-//! | `log_end.rs` | the end of a log: appending, what a failure means, group commit, the next file |
+//! | `log_end.rs` | the end of a log: appending, failures, group commit, the next file |
 //! | `recovery.rs` | opening: where a log ends, and what a crash left behind |
 //! | `salvage.rs` | what is left of a store that does not open |
 //! | `poison.rs` | no write after a failed one |

@@ -5,7 +5,9 @@
 //! it goes on after damage, at the next sound record, so that one pass lists all damage.
 //!
 //! **Salvage** writes the readable records of a store that damage keeps from opening into another
-//! store. Every sound record counts, wherever it is: its checksum covers its position, so it belongs
+//! store.
+//!
+//! Every sound record counts, wherever it is: its checksum covers its position, so it belongs
 //! there. The records are applied again in log order: values are put, tombstones delete. So the
 //! last readable record of each key wins, and the new store is an ordinary one. The folder of the
 //! damaged store is not changed.

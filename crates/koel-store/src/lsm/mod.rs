@@ -22,7 +22,7 @@
 //! | `memtable.rs` | the newest entries, in memory |
 //! | `options.rs` | how a store is opened |
 //! | `compaction/` | which runs are merged, and what is kept |
-//! | `iter/` | entries of memtables and tables as one sequence; ranges |
+//! | `iter.rs` | entries of memtables and tables as one sequence; ranges |
 //! | `guide/` | which runs may hold a key |
 //! | `table/` | table files: sorted entries that never change |
 //! | `entry.rs` | an entry, the order of entries, and a place in them |

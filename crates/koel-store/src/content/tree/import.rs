@@ -14,15 +14,14 @@ use std::sync::Arc;
 use rustix::fs::{self, CWD, Dir, FileType, Mode, OFlags};
 
 use super::Problem;
-use super::status::{self, Status};
+use super::place::{self, Status};
 use crate::Durability;
-use crate::content::archive::Archive;
 use crate::content::chunks::Chunking;
 use crate::content::entry::{Content, Entry, Kind, Stamp, StoredFile, Time};
 use crate::content::error::ArchiveError;
 use crate::content::import::{Writer, check};
-use crate::content::names;
 use crate::content::read::{Listing, MAX_DEPTH};
+use crate::content::{Archive, names};
 
 /// How a tree is imported.
 #[derive(Clone, Debug)]
@@ -315,7 +314,7 @@ impl Import<'_> {
             let (path, before) = (names::join(path, &name), before.take(&name));
             entries.extend(self.entry(folder.as_fd(), &path, before.as_ref(), depth + 1)?);
         }
-        let had_extended = status::has_extended(folder.as_fd());
+        let had_extended = place::has_extended(folder.as_fd());
         self.report_extended(path, had_extended);
         self.report.folders += 1;
         let content = self.writer.store_listing(&entries)?;
@@ -411,7 +410,7 @@ impl Import<'_> {
     /// Stores the bytes of an open file. One that changes meanwhile is read again; if it changes
     /// again, it is marked.
     pub(super) fn file(&mut self, path: &[u8], file: OwnedFd) -> Result<Entry, ArchiveError> {
-        let had_extended = status::has_extended(file.as_fd());
+        let had_extended = place::has_extended(file.as_fd());
         let mut source = File::from(file);
         let (mut status, mut file) = self.read(&source)?;
         for _ in 1..READS {

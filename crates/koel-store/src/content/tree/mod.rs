@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! import    walks a folder, reads files      restore   walks entries, writes files and links
-//! status    attributes and stamps            place     a folder to restore in
+//! place     files and folders on disk: attributes and stamps, a folder to restore in
 //! ```
 //!
 //! Both sides open every folder and file by its name in its folder, and follow no symbolic link. So
@@ -12,7 +12,6 @@
 mod import;
 mod place;
 mod restore;
-mod status;
 
 pub use import::{TreeOptions, TreeReport};
 pub use restore::{RestoreOptions, RestoreReport, Selection, Target};

@@ -15,13 +15,11 @@ use koel::file::folder_of;
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 
 use super::Problem;
-use super::place::{Place, open_folder};
-use super::status::{self, Status};
-use crate::content::archive::Archive;
+use super::place::{self, Place, Status, open_folder};
 use crate::content::entry::{Attributes, Content, Entry, Kind, StoredFile};
 use crate::content::error::ArchiveError;
 use crate::content::read::{Chunks, Listing, check_depth};
-use crate::content::{names, temporary};
+use crate::content::{Archive, names, temporary};
 
 /// How entries are restored.
 #[derive(Clone, Debug, Default)]
@@ -350,7 +348,7 @@ impl Restore<'_> {
         let ((), temporary) = temporary::make(make).map_err(ArchiveError::Write)?;
         let owners = self.owners;
         let applied =
-            attributes.map_or(Ok(()), |it| status::apply_to_link(folder, &temporary, it, owners));
+            attributes.map_or(Ok(()), |it| place::apply_to_link(folder, &temporary, it, owners));
         self.note(path, applied.map_err(ArchiveError::Write))?;
         rename(folder, &temporary, name)?;
         self.report.links += 1;
@@ -373,7 +371,7 @@ impl Restore<'_> {
             let what = "it changed while it was imported; its bytes may be of several moments";
             self.report.problems.push(Problem::new(path, what));
         }
-        if !self.owners && leaf.attributes.is_some_and(|it| it.mode & status::SET_ID != 0) {
+        if !self.owners && leaf.attributes.is_some_and(|it| it.mode & place::SET_ID != 0) {
             let what = "its set-user-ID or set-group-ID bit is restored only with its owner";
             self.report.problems.push(Problem::new(path, what));
         }
@@ -426,7 +424,7 @@ impl Restore<'_> {
         let status = status?;
         let owners = self.owners;
         let applied = match attributes {
-            Some(attributes) => status::apply(created.as_fd(), attributes, owners, false),
+            Some(attributes) => place::apply(created.as_fd(), attributes, owners, false),
             None => temporary::allow_usual_readers(&created),
         };
         self.note(path, applied.map_err(ArchiveError::Write))?;

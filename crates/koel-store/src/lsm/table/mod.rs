@@ -10,8 +10,7 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `verify.rs` | checking a table |
-//! | `scan.rs` | a file from its start to its end, damaged or not |
+//! | `verify.rs` | a file from its start to its end, damaged or not; checking a table |
 //! | `builder.rs` | writing a table in constant memory |
 //! | `cursor.rs` | the entries of a table in order |
 //! | `hashes.rs` | the hashes of its keys |
@@ -29,15 +28,13 @@ mod hashes;
 mod index;
 mod properties;
 mod reader;
-mod scan;
 mod verify;
 
 pub(super) use builder::{TableBuilder, TableOptions};
 pub(super) use frame::Codec;
 pub(super) use properties::TableInfo;
 pub(super) use reader::{BlockCache, Table};
-pub(super) use scan::TableFile;
-pub(super) use verify::verify;
+pub(super) use verify::{TableFile, verify};
 
 #[cfg(test)]
 mod tests;

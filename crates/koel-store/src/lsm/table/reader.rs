@@ -17,7 +17,7 @@ use super::block::{Block, tag_of};
 use super::frame::{self, Handle, Kind, Unsealed};
 use super::index::handle_of;
 use super::properties::{Properties, TableInfo};
-use super::scan::UNSOUND;
+use super::verify::UNSOUND;
 use crate::Error;
 use crate::kernel::files::Folder;
 use crate::kernel::memory;

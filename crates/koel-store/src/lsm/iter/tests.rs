@@ -1,4 +1,5 @@
-//! Ranges over random tables and memtables give what a sorted map gives, from both ends.
+//! Several cursors move as one, and ranges over random tables and memtables give what a sorted map
+//! gives, from both ends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -200,6 +201,69 @@ fn a_prefix_has_every_key_that_starts_with_it() -> Result<(), Error> {
         let found: Vec<Pair> = range.collect::<Result<_, _>>()?;
         let starts = keys.iter().filter(|key| key.starts_with(prefix));
         assert!(found.iter().map(|pair| &pair.0[..]).eq(starts.copied()), "{prefix:?}");
+    }
+    Ok(())
+}
+
+/// Entries in memory: 0 is before the first, `len + 1` after the last.
+#[derive(Debug)]
+struct InMemory(Vec<Owned>, usize);
+
+impl Cursor for InMemory {
+    fn entry(&self) -> Option<Entry<'_>> {
+        self.0.get(self.1.checked_sub(1)?).map(entry_of)
+    }
+
+    fn seek(&mut self, key: &[u8], sequence: u64) -> Result<(), Error> {
+        let is_before = |entry: &Owned| entry_of(entry).cmp_place(key, sequence).is_lt();
+        self.1 = self.0.partition_point(is_before) + 1;
+        Ok(())
+    }
+
+    fn seek_before(&mut self, key: &[u8]) -> Result<(), Error> {
+        self.1 = self.0.partition_point(|entry| entry.0[..] < *key);
+        Ok(())
+    }
+
+    fn first(&mut self) -> Result<(), Error> {
+        self.1 = 1;
+        Ok(())
+    }
+
+    fn last(&mut self) -> Result<(), Error> {
+        self.1 = self.0.len();
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<(), Error> {
+        self.1 = (self.1 + 1).min(self.0.len() + 1);
+        Ok(())
+    }
+
+    fn previous(&mut self) -> Result<(), Error> {
+        self.1 = self.1.saturating_sub(1);
+        Ok(())
+    }
+}
+
+#[test]
+fn several_cursors_move_as_one_over_all_their_entries() -> Result<(), Error> {
+    for seed in 0..60 {
+        let mut random = Random::new(seed);
+        let count = [0, 1, 5, 300][random.below(4)];
+        let entries = check::entries(&mut random, count);
+        let mut sources = vec![Vec::new(); random.below(7)];
+        if sources.is_empty() {
+            check::walk(&mut MergeCursor::new(Vec::new()), &[], &mut random, 200)?;
+            continue;
+        }
+        for entry in &entries {
+            let source = random.below(sources.len());
+            sources[source].push(entry.clone());
+        }
+        let cursor = |entries| Box::new(InMemory(entries, 0)) as Box<dyn Cursor>;
+        let mut merged = MergeCursor::new(sources.into_iter().map(cursor).collect());
+        check::walk(&mut merged, &entries, &mut random, 2000)?;
     }
     Ok(())
 }
