@@ -1,8 +1,8 @@
 //! Entries of memtables and tables as one sequence, and ranges of keys.
 //!
-//! **The entries of several cursors in one order.** A heap has the cursors that are at an entry, the
-//! one at the next entry first. A step moves one cursor and compares its key with those of two or so
-//! others. To turn around, every cursor is placed anew, at the other side of the current entry.
+//! **The entries of several cursors in one order.** A heap has the cursors that are at an entry,
+//! that of the next entry first. A step moves one cursor and compares its key with those of two or
+//! so others. To turn around, every cursor is placed anew, at the other side of the current entry.
 //!
 //! **The keys of a range** with their values, as of one moment, from both ends. Each end has a
 //! cursor, made at first use. What an end returns becomes the bound of the other one, so they never

@@ -5,9 +5,9 @@
 //! from which it is built again after a crash.
 //!
 //! Most reads look for keys that are not in it, and a search of the list waits for memory at every
-//! step. So a cuckoo filter of the keys is asked first, and the nodes of the list hold the first bytes of
-//! their keys, which decide nearly every comparison. The filter takes 1 % of the memory: the
-//! overhead of an entry bounds how many keys there can be.
+//! step. So a cuckoo filter of the keys is asked first, and the nodes of the list hold the first
+//! bytes of their keys, which decide nearly every comparison. The filter takes 1 % of the memory:
+//! the overhead of an entry bounds how many keys there can be.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;

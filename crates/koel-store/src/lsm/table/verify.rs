@@ -3,12 +3,12 @@
 //! Frames follow one another; behind a damaged one, the next is looked for at every byte. So
 //! neither the index nor the footer is needed, and what follows damage is found.
 //!
-//! **A check** is of every byte of the file, the order of the entries, the index, the hashes and the
-//! counts. The order of the file is that of the keys. A block that was read waits until the index
-//! block above it names it: so each must be named once, in order, and with a place that leads to it.
-//! Hashes and keys wait for each other, too. After damage the entries behind it are still to be in
-//! order, and nothing else is compared any more. Memory: the blocks that one index block names, and
-//! the hashes of one frame.
+//! **A check** is of every byte of the file, the order of the entries, the index, the hashes and
+//! the counts. The order of the file is that of the keys. A block that was read waits until the
+//! index block above it names it: so each must be named once, in order, and with a place that leads
+//! to it. Hashes and keys wait for each other, too. After damage the entries behind it are still to
+//! be in order, and nothing else is compared any more. Memory: the blocks that one index block
+//! names, and the hashes of one frame.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
