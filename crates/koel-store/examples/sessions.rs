@@ -45,6 +45,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     println!("{} sessions, {} of them of user 5", store.stats().keys, users?);
     let verified = store.verify(|_, _| {})?;
-    assert!(verified.damages.is_empty() && verified.live == 25_000);
+    assert!(verified.damages.is_empty() && verified.live == Some(25_000));
     Ok(())
 }

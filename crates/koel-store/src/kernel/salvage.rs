@@ -23,8 +23,9 @@ use crate::error::{Damage, FOLDER, collect_damage};
 pub struct VerifyReport {
     /// The number of sound records of the log, live or not, and of sound entries of tables.
     pub records: u64,
-    /// The number of records of a log store that are the value of a key.
-    pub live: u64,
+    /// The number of records that are the value of a key. `None` in an ordered store, which does
+    /// not count them.
+    pub live: Option<u64>,
     /// The bytes that were read.
     pub bytes: u64,
     /// All damage; empty if the store is sound.

@@ -46,16 +46,16 @@ use crate::kernel::store_files::{MANIFEST, StoreKind};
 impl Store {
     pub(super) fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<VerifyReport, Error> {
         let view = View::new(self);
-        let mut report = VerifyReport::default();
+        let (mut report, mut live) = (VerifyReport::default(), 0);
         collect_damage(&mut report.damages, self.check_manifest())?;
         let total = view.segments.iter().map(|(_, end)| end).sum();
         for (segment, end) in &view.segments {
             let before = report.bytes;
-            let VerifyReport { records, live, bytes, damages } = &mut report;
+            let VerifyReport { records, bytes, damages, .. } = &mut report;
             Scan::new(segment.clone(), *end).each_sound(damages, |found| {
                 let Found::Record(record) = found else { return Ok(()) };
                 *records += 1;
-                *live += u64::from(view.is_live(segment, &record));
+                live += u64::from(view.is_live(segment, &record));
                 let step = *bytes / record::BLOCK as u64;
                 *bytes += record.header.size();
                 if *bytes / record::BLOCK as u64 != step {
@@ -66,7 +66,8 @@ impl Store {
             report.bytes = before + end;
             progress(report.bytes, total);
         }
-        if report.damages.is_empty() && report.live != view.keys {
+        report.live = Some(live);
+        if report.damages.is_empty() && live != view.keys {
             let what = "the index does not match the records of the log; open the store again";
             report.damages.push(Damage::new("index", 0, what));
         }
