@@ -100,13 +100,21 @@ fn import_of_a_higher_layer(source: &Source) -> Vec<String> {
 
 fn wide_comment(source: &Source) -> Vec<String> {
     let marks = if is_rust(&source.path) { ["//", " // "] } else { ["#", "\n"] };
-    let is_wide = |line: &&str| {
+    let is_wide = |(_, line): &(usize, &str)| {
         let is_comment = line.trim().starts_with(marks[0]) || line.contains(marks[1]);
         is_comment && line.chars().count() > MAX_COMMENT_COLUMNS
     };
-    let wide = source.text.lines().find(is_wide);
-    let what = format!("more than {MAX_COMMENT_COLUMNS} columns with a comment: {wide:?}");
+    let wide = (1..).zip(source.text.lines()).find(is_wide);
+    let (at, line) = wide.unwrap_or_default();
+    let columns = line.chars().count();
+    let what = format!("line {at} has {columns} columns; with a comment {MAX_COMMENT_COLUMNS}");
     complain(wide.is_some(), source, &what)
+}
+
+/// The other rules find comments by their slashes.
+fn block_comment(source: &Source) -> Vec<String> {
+    let is_block = |line: &str| line.trim().starts_with("/*") || line.contains(" /*\x20");
+    complain(source.text.lines().any(is_block), source, "write comments with `//`")
 }
 
 fn long_page(source: &Source) -> Vec<String> {
@@ -245,6 +253,7 @@ fn is_source(path: &str) -> bool {
 #[test]
 fn comments_are_narrow_and_decisions_are_short() {
     assert_kept(|path| is_rust(path) || path.starts_with("scripts/"), wide_comment);
+    assert_kept(is_rust, block_comment);
     assert_kept(|path| path.starts_with("docs/decisions/"), long_page);
 }
 
@@ -301,6 +310,10 @@ fn a_wide_comment_and_a_long_page_are_named() {
     for comment in ["//", "   //", "///", "//!", "f(); //"] {
         complaint("a.rs", &format!("fn a() {{}}\n{comment} {wide}\n"), wide_comment);
     }
+    for comment in ["/* b */", "    /*\n", "f(); /*\x20b */"] {
+        complaint("a.rs", comment, block_comment);
+    }
+    assert_silent("a.rs", "f(\"tree/*.txt\"); // b /*", block_comment);
     complaint("scripts/a", &format!("# {wide}x"), wide_comment);
     assert_silent("scripts/a", &format!("# {wide}\necho {wide} wide"), wide_comment);
     let no_comment = format!("let a = \"// {wide}\";\n// {}", &wide[1..]);
