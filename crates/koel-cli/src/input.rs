@@ -1,7 +1,7 @@
 //! The inputs of a verb: files or standard input (`-`), plain, gzip or zstd; and what they may not
 //! be.
 //!
-//! `source.rs` is one input, `read.rs` reads the keys of all.
+//! Keys are read in groups: once, or more often.
 //!
 //! A fixed filter needs the number of keys before it is built. [`Inputs::count`] reads files, one
 //! of them perhaps standard input, once to count them. An ad-block list is read twice too, and a
@@ -10,24 +10,21 @@
 //! Cost: counting runs at the speed of a vectorised search. Memory is that of `Keys`, whatever the
 //! size of the input.
 
-mod read;
-mod source;
-
-use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::fs::{self, File};
+use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::closed;
-use crate::failure::Failure;
+use crate::failure::{self, Failure, Refused};
 use crate::identity::Identity;
 use crate::lines::fields::Separator;
+use crate::lines::{self, LineEnd, Lines, decode};
 use crate::lists::Format;
-use crate::lists::keys::{Given, Rules};
-use crate::lists::line_args::LineArgs;
-use crate::lists::recipe::{self, Recipe};
+use crate::lists::adblock::{self, Disabled};
+use crate::lists::keys::{Given, Group, Keys, Rules, Skipped};
+use crate::lists::recipe::{self, LineArgs, Recipe};
 use crate::lists::secret::Secret;
-use crate::warning::Warnings;
-use source::Source;
+use crate::progress::{Progress, Stdout};
+use crate::streams::{self, Warnings};
 
 /// The arguments of every verb that reads keys.
 #[derive(Clone, Debug, clap::Args)]
@@ -98,7 +95,7 @@ pub(crate) fn name_of(path: &Path) -> &Path {
 /// if it is a regular file.
 pub(crate) fn open_stream(path: &Path) -> Result<(Box<dyn Read>, Option<u64>), Failure> {
     if is_stdin(path) {
-        return Ok((Box::new(closed::stdin()?.lock()), None));
+        return Ok((Box::new(streams::stdin()?.lock()), None));
     }
     let file = File::open(path).map_err(|error| Failure::read(path, error))?;
     let length = file.metadata().ok().filter(|it| it.is_file()).map(|it| it.len());
@@ -186,5 +183,285 @@ impl Inputs {
     /// Copies what can be read only once to unnamed temporary files.
     pub(crate) fn make_rereadable(&mut self) -> Result<(), Failure> {
         self.sources.iter_mut().try_for_each(Source::make_rereadable)
+    }
+}
+
+impl Inputs {
+    /// Finds the rules of ad-block lists that others switch off, which may come later. So the lists
+    /// are read once more before.
+    pub(super) fn find_disabled(&mut self) -> Result<(), Failure> {
+        if self.rules.format != Format::Adblock {
+            return Ok(());
+        }
+        self.make_rereadable()?;
+        let progress = Progress::start("reading", self.bytes(), Stdout::Silent);
+        let mut disabled = Disabled::new();
+        let name = memchr::memmem::Finder::new("badfilter");
+        for source in &self.sources {
+            let end = LineEnd::Byte(self.rules.end);
+            let reader = self.reader(source, &progress)?;
+            let mut lines = Lines::new(reader, end, self.rules.longest, true);
+            while let Some(line) = lines.next_line().map_err(|error| source.failure(error))? {
+                let line = &lines.bytes()[line];
+                if name.find(line).is_some() {
+                    adblock::note_disabled(line, &mut disabled)
+                        .map_err(|error| source.failure(Refused::error(error)))?;
+                }
+            }
+        }
+        self.rules.disabled = disabled;
+        Ok(())
+    }
+
+    /// Counts the keys of files, copies included.
+    pub(crate) fn count(&self) -> Result<u64, Failure> {
+        let mut keys = 0;
+        if !self.rules.is_plain() {
+            self.each_again("counting", |group| {
+                keys += group.len() as u64;
+                Ok(())
+            })?;
+            return Ok(keys);
+        }
+        let progress = Progress::start("counting", self.bytes(), Stdout::Silent);
+        for source in &self.sources {
+            let reader = self.reader(source, &progress)?;
+            keys += lines::count_lines(reader, self.rules.end)
+                .map_err(|error| source.failure(error))?;
+        }
+        Ok(keys)
+    }
+
+    /// Passes every key to `take`, in groups. Returns what had no key, for the report.
+    pub(crate) fn each(
+        &self,
+        label: &'static str,
+        take: impl FnMut(&[&[u8]]) -> Result<(), Failure>,
+    ) -> Result<Skipped, Failure> {
+        let skipped = self.each_again(label, take)?;
+        self.warnings.print();
+        Ok(skipped)
+    }
+
+    /// The same, without the warnings, which are for another time.
+    pub(crate) fn each_again(
+        &self,
+        label: &'static str,
+        mut take: impl FnMut(&[&[u8]]) -> Result<(), Failure>,
+    ) -> Result<Skipped, Failure> {
+        self.groups(label, Stdout::Silent, |group, _| take(group.keys()).map(|()| false))
+    }
+
+    /// Passes groups of lines with their keys to `take` until it returns true.
+    ///
+    /// With each group goes the share of all bytes read so far, if the total is known.
+    pub(crate) fn each_line(
+        &self,
+        label: &'static str,
+        stdout: Stdout,
+        take: impl FnMut(&Group<'_>, Option<f64>) -> Result<bool, Failure>,
+    ) -> Result<Skipped, Failure> {
+        let skipped = self.groups(label, stdout, take)?;
+        self.warnings.print();
+        Ok(skipped)
+    }
+
+    fn groups(
+        &self,
+        label: &'static str,
+        stdout: Stdout,
+        mut take: impl FnMut(&Group<'_>, Option<f64>) -> Result<bool, Failure>,
+    ) -> Result<Skipped, Failure> {
+        let progress = Progress::start(label, self.bytes(), stdout);
+        let (mut skipped, mut has_header, mut has_keys) = (Skipped::default(), false, false);
+        'inputs: for source in &self.sources {
+            let mut keys = Keys::new(self.reader(source, &progress)?, &self.rules);
+            let header = keys.read_header().map_err(|error| source.failure(error))?;
+            // One is enough for the output.
+            if let Some(header) = header.filter(|_| !std::mem::replace(&mut has_header, true))
+                && take(&Group::header(header), progress.share())?
+            {
+                break;
+            }
+            while let Some(group) = keys.next_group().map_err(|error| source.failure(error))? {
+                has_keys = true;
+                if take(&group, progress.share())? {
+                    break 'inputs;
+                }
+            }
+            skipped.add(&keys.skipped());
+        }
+        if !has_keys && skipped.is_misread() {
+            return Err(self.no_keys(&skipped));
+        }
+        Ok(skipped)
+    }
+
+    /// Lines that were not understood: "none was found" would be no answer.
+    fn no_keys(&self, skipped: &Skipped) -> Failure {
+        let input = match &self.sources[..] {
+            [source] => source.path().display().to_string(),
+            _ => "the inputs".to_owned(),
+        };
+        let reasons = skipped.sentence();
+        let remedy = match self.rules.format {
+            Format::Lines => "see --field, --delimiter and --csv; --field 0 is the whole line",
+            Format::Hosts => "they were read as --format hosts; give another --format, or --field",
+            Format::Adblock => {
+                "they were read as --format adblock; give --format hosts for hosts and URLs"
+            }
+        };
+        Failure::Usage(format!("no key in {input}: {reasons}; {remedy}"))
+    }
+
+    /// A reader of the text of a source, from its start.
+    fn reader(&self, source: &Source, progress: &Progress) -> Result<Box<dyn Read>, Failure> {
+        let content = self.rules.content();
+        let decode =
+            |raw| decode::decoded(progress.meter(raw), content, source.path(), &self.warnings);
+        source.raw().and_then(decode).map_err(|error| source.failure(error))
+    }
+
+    /// The raw size of all inputs, unless one is a stream.
+    fn bytes(&self) -> Option<u64> {
+        self.sources.iter().map(Source::bytes).sum()
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum Source {
+    File {
+        path: PathBuf,
+        bytes: u64,
+    },
+    /// A pipe or a device, which may be standard input: can be read once.
+    Stream {
+        path: PathBuf,
+    },
+    /// An open file: a copied stream, or standard input that is a regular file.
+    OpenFile {
+        path: PathBuf,
+        file: File,
+        start: u64,
+        bytes: u64,
+    },
+}
+
+impl Source {
+    pub(super) fn inspect(path: &Path) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            streams::stdin()?;
+            return Ok(
+                stdin_as_file().unwrap_or_else(|| Self::Stream { path: "standard input".into() })
+            );
+        }
+        let metadata = fs::metadata(path).map_err(|error| Failure::read(path, error))?;
+        if metadata.is_dir() {
+            return Err(Failure::read(path, io::ErrorKind::IsADirectory.into()));
+        }
+        let path = path.to_owned();
+        if metadata.is_file() {
+            Ok(Self::File { path, bytes: metadata.len() })
+        } else {
+            Ok(Self::Stream { path })
+        }
+    }
+
+    /// The name in messages.
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::File { path, .. } | Self::Stream { path } | Self::OpenFile { path, .. } => path,
+        }
+    }
+
+    pub(super) fn failure(&self, error: io::Error) -> Failure {
+        Failure::read(self.path(), error)
+    }
+
+    /// The identity of a regular file.
+    pub(super) fn identity(&self) -> Option<Identity> {
+        match self {
+            Self::File { path, .. } => Identity::of(path),
+            Self::OpenFile { file, .. } => Identity::from_metadata(&file.metadata().ok()?),
+            Self::Stream { .. } => None,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> Option<u64> {
+        match self {
+            Self::File { bytes, .. } | Self::OpenFile { bytes, .. } => Some(*bytes),
+            Self::Stream { .. } => None,
+        }
+    }
+
+    pub(super) fn raw(&self) -> io::Result<Box<dyn Read>> {
+        match self {
+            Self::Stream { path } if path == Path::new("standard input") => {
+                Ok(Box::new(io::stdin().lock()))
+            }
+            Self::File { path, .. } | Self::Stream { path } => Ok(Box::new(File::open(path)?)),
+            Self::OpenFile { file, start, .. } => {
+                let mut file = file.try_clone()?;
+                file.seek(SeekFrom::Start(*start))?;
+                Ok(Box::new(file))
+            }
+        }
+    }
+
+    pub(super) fn make_rereadable(&mut self) -> Result<(), Failure> {
+        if let Self::Stream { path } = self {
+            let path = path.clone();
+            let mut raw = self.raw().map_err(|error| self.failure(error))?;
+            let (file, bytes) = copy_to_temporary_file(&mut raw, &path)?;
+            *self = Self::OpenFile { path, file, start: 0, bytes };
+        }
+        Ok(())
+    }
+}
+
+/// Standard input if it is a regular file (`koel build < keys`): it can be read twice.
+#[cfg(unix)]
+fn stdin_as_file() -> Option<Source> {
+    use std::os::fd::AsFd;
+
+    let mut file = File::from(io::stdin().as_fd().try_clone_to_owned().ok()?);
+    let metadata = file.metadata().ok()?;
+    if !metadata.is_file() {
+        return None;
+    }
+    let start = file.stream_position().ok()?;
+    let bytes = metadata.len().saturating_sub(start);
+    Some(Source::OpenFile { path: "standard input".into(), file, start, bytes })
+}
+
+#[cfg(not(unix))]
+fn stdin_as_file() -> Option<Source> {
+    None
+}
+
+/// Copies a stream to a temporary file, which the system deletes when the process ends.
+fn copy_to_temporary_file(raw: &mut dyn Read, path: &Path) -> Result<(File, u64), Failure> {
+    let copy_failure = |error: io::Error| {
+        Failure::Usage(format!(
+            "cannot copy {} to a temporary file in {}: {}; set TMPDIR to a folder with free space, \
+             or name a file",
+            path.display(),
+            std::env::temp_dir().display(),
+            failure::describe(&error)
+        ))
+    };
+    let mut file = tempfile::tempfile().map_err(copy_failure)?;
+    let progress = Progress::start("copying to a temporary file", None, Stdout::Silent);
+    let mut raw = progress.meter(raw);
+    let mut buffer = vec![0; 256 * 1024];
+    let mut bytes = 0;
+    loop {
+        match lines::read_some(&mut raw, &mut buffer).map_err(|error| Failure::read(path, error))? {
+            0 => return Ok((file, bytes)),
+            got => {
+                file.write_all(&buffer[..got]).map_err(copy_failure)?;
+                bytes += got as u64;
+            }
+        }
     }
 }

@@ -6,25 +6,22 @@
 //!
 //! What the verbs share; each imports only what stands below it:
 //! server/        talks to Valkey and Redis: filters sent and received, the URL of one (remote)
-//! filter/        filters from arguments: sized, built (sizing, key_count, spool), grown ahead of
-//!                their input (room), opened (file), compared, patched (patch_file), and
-//!                written (target)
+//! filter/        filters from arguments: sized, built (sizing, spool), grown ahead of their input
+//!                (room), opened (file), compared, patched, and written (target)
 //! output         lines and texts, files replaced in one step
 //! input          reads keys from files and pipes
-//! lists/         from lines to keys: the options (line_args), what a filter stores of them
-//!                (recipe), hosts files and ad-block lists, hosts of URLs, the secret of a hash
+//! lists/         from lines to keys: the options and what a filter stores of them (recipe), hosts
+//!                files and ad-block lists, hosts of URLs, the secret of a hash
 //! lines/         from bytes to lines: decompressed (decode), in UTF-8 (text), split, and fields
-//! closed         notices a closed standard input or output
+//! streams        notices a closed standard input or output; what is said after the work
 //! progress       shows the progress bar
 //! escape         prints and accepts names of any bytes
-//! warning        what is said on standard error after the work
 //! failure        maps errors to exit codes and one-line messages
 //! report         the figures of a verb, for people and as JSON
 //! quantity       parses and prints numbers for people
 //! identity       tells what a path names: the same file, a pipe, a descriptor
 //! ```
 
-mod closed;
 mod cmd;
 mod escape;
 mod failure;
@@ -38,7 +35,7 @@ mod progress;
 mod quantity;
 mod report;
 mod server;
-mod warning;
+mod streams;
 
 use std::process::ExitCode;
 

@@ -10,13 +10,14 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
-use crate::closed;
+use koel::CuckooFilter;
+use koel::file::{Readers, Replacement, folder_of};
+
 use crate::failure::{Failure, Outcome};
 use crate::identity::{self, Identity};
 use crate::input::Inputs;
-pub(crate) use crate::warning::escape_controls;
-use koel::CuckooFilter;
-use koel::file::{Readers, Replacement, folder_of};
+use crate::streams;
+pub(crate) use crate::streams::escape_controls;
 
 const BUFFER: usize = 128 * 1024;
 
@@ -36,7 +37,7 @@ pub(crate) fn write_filter(
 ) -> Result<(), Failure> {
     if is_stdout(path) {
         let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
-        let written = closed::require_stdout()
+        let written = streams::require_stdout()
             .and_then(|()| filter.write_to(|bytes| out.write_all(bytes)))
             .and_then(|()| out.flush());
         return written.map_err(|error| Failure::write(Path::new("standard output"), error));
@@ -165,7 +166,7 @@ impl Lines {
     }
 
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        closed::require_stdout().and_then(|()| self.out.write_all(bytes)).map_err(Failure::stdout)
+        streams::require_stdout().and_then(|()| self.out.write_all(bytes)).map_err(Failure::stdout)
     }
 
     /// Must be called at the end: otherwise a failed write goes unnoticed.
@@ -177,7 +178,7 @@ impl Lines {
 /// Prints a text, such as a report, on standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout();
-    let written = closed::require_stdout().and_then(|()| out.write_all(text.as_bytes()));
+    let written = streams::require_stdout().and_then(|()| out.write_all(text.as_bytes()));
     written.and_then(|()| out.flush()).map_err(Failure::stdout)
 }
 

@@ -21,9 +21,8 @@ use pieces::Bounded;
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::FilterFile;
-use crate::filter::key_count::KeyCount;
 use crate::filter::sizing::{self, ShapeArgs};
-use crate::filter::spool::{Spool, hash_each};
+use crate::filter::spool::{KeyCount, Spool, hash_each};
 use crate::filter::target::OutArgs;
 use crate::input::{InputArgs, Inputs};
 use crate::lists::keys::Skipped;

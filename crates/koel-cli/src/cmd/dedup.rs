@@ -16,7 +16,6 @@ mod line_time;
 mod seen;
 mod signals;
 mod state_file;
-mod time_text;
 mod window;
 
 use koel::{CuckooFilter, FullError};

@@ -9,7 +9,6 @@ use std::path::PathBuf;
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::compare::{self, about, numbers};
-use crate::filter::patch_file;
 use crate::output;
 use crate::quantity::{bytes, grouped};
 use crate::report::Report;
@@ -51,7 +50,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let patch = args.patch.as_ref();
-    let patch = patch.map(|path| patch_file::write(path, &args.old, &args.new)).transpose()?;
+    let patch = patch.map(|path| compare::write_patch(path, &args.old, &args.new)).transpose()?;
     let found = compare::compare(&args.old, &args.new)?;
     let (removed, added) = (found.surplus_first(), found.surplus_second());
     let (old, new) = (found.only_first(), found.only_second());

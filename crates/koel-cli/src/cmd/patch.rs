@@ -9,9 +9,8 @@ use koel::PatchSummary;
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::FilterFile;
-use crate::filter::patch_file;
-use crate::filter::sizing;
 use crate::filter::target::OutArgs;
+use crate::filter::{compare, sizing};
 use crate::quantity::{bytes, grouped};
 use crate::report::Report;
 
@@ -46,9 +45,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let target = args.out.open()?;
     let file = FilterFile::open(&args.old)?;
-    let patch = patch_file::read(&args.patch)?;
+    let patch = compare::read_patch(&args.patch)?;
     let view = file.view()?;
-    let failure = |error| patch_file::failure(&file, &view, &args.patch, error);
+    let failure = |error| compare::patch_failure(&file, &view, &args.patch, error);
     let summary = PatchSummary::of(&patch).map_err(failure)?;
     let patched = view.patched(&patch).map_err(failure)?;
     target.write(&patched)?;

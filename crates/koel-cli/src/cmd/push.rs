@@ -11,7 +11,7 @@ use crate::lists::recipe::Recipe;
 use crate::output;
 use crate::progress::{Progress, Stdout};
 use crate::server::remote::RemoteArgs;
-use crate::warning::Warnings;
+use crate::streams::Warnings;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -19,10 +19,10 @@ use std::path::{Path, PathBuf};
 use koel::{CuckooFilter, FilterView, ImageError};
 use memmap2::Mmap;
 
-use crate::closed;
 use crate::failure::Failure;
 use crate::identity::{self, Identity};
 use crate::output;
+use crate::streams;
 
 /// Bytes of the header of a filter.
 const HEADER_BYTES: u64 = 192;
@@ -58,7 +58,7 @@ impl FilterFile {
     /// Maps a file, or reads standard input for `-`; for verbs that read no keys from there.
     pub(crate) fn open_or_stdin(path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
-            Self::from_bytes(Path::new("standard input"), read_stream(closed::stdin()?.lock()))
+            Self::from_bytes(Path::new("standard input"), read_stream(streams::stdin()?.lock()))
         } else {
             Self::open(path)
         }

@@ -2,8 +2,6 @@
 
 pub(crate) mod compare;
 pub(crate) mod file;
-pub(crate) mod key_count;
-pub(crate) mod patch_file;
 pub(crate) mod reported;
 pub(crate) mod room;
 pub(crate) mod sizing;

@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 use koel::file::{Readers, folder_of};
 use koel::{CuckooFilter, KeyHasher};
 
-use crate::closed;
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::{self, FilterFile};
 use crate::identity;
 use crate::output;
+use crate::streams;
 
 /// The first bytes of every filter.
 const MAGIC: &[u8; 8] = b"koel\r\n\x1a\n";
@@ -123,7 +123,7 @@ impl Target<'_> {
         let copied = filter.seek(SeekFrom::Start(0)).and_then(|_| {
             let mut copy = |sink: &mut dyn Write| io::copy(filter, sink).map(|_| ());
             if output::is_stdout(self.path) {
-                closed::require_stdout()?;
+                streams::require_stdout()?;
                 return copy(&mut io::stdout().lock());
             }
             output::write(self.path, self.readers(hasher), copy).map(drop)

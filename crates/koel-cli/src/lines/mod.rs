@@ -18,7 +18,6 @@
 
 pub(crate) mod decode;
 pub(crate) mod fields;
-pub(crate) mod gzip;
 pub(crate) mod text;
 
 use std::io::{Error, ErrorKind, Read, Result};

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use crate::failure::Refused;
 use crate::lines::read_some;
-use crate::warning::Warnings;
+use crate::streams::Warnings;
 
 /// So many bytes are examined, fewer if a line ends among them.
 const EXAMINED: usize = 512;

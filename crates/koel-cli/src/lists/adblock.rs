@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 
 use super::Skip;
-use super::hosts_file::host;
+use super::hosts::listed;
 
 /// Options with which a rule still blocks all of a host. Requests from other sites only are all
 /// that matter for hosts of advertisers.
@@ -140,7 +140,7 @@ fn host_of(pattern: &str) -> Option<String> {
     let (name, rest) = pattern.split_at(end);
     let is_whole = ["", "^", "^|", "^*", "/", "/*"].contains(&rest);
     // A port or a user name would make it less than a host.
-    (is_whole && !name.contains([':', '@'])).then(|| host(name)).flatten()
+    (is_whole && !name.contains([':', '@'])).then(|| listed(name)).flatten()
 }
 
 #[cfg(test)]

@@ -21,9 +21,9 @@ use crate::lines::text::Content;
 use crate::lines::{LineEnd, Lines};
 use crate::lists::adblock::{self, Disabled};
 use crate::lists::line_key::LineOptions;
-use crate::lists::{Format, SKIPS, Skip, hosts_file};
+use crate::lists::{Format, SKIPS, Skip, hosts};
 use crate::quantity::counted;
-use crate::warning::Warnings;
+use crate::streams::Warnings;
 
 /// How keys are made of an input.
 #[derive(Clone, Debug)]
@@ -232,7 +232,7 @@ impl<'a> Maker<'a> {
         };
         match self.rules.format {
             Format::Lines => take(part),
-            Format::Hosts => hosts_file::hosts(part, take, |skip| skipped.note(skip)),
+            Format::Hosts => hosts::hosts(part, take, |skip| skipped.note(skip)),
             Format::Adblock => {
                 adblock::adblock(part, &self.rules.disabled, take, |skip| skipped.note(skip));
             }

@@ -1,15 +1,13 @@
 //! The kinds of lists, and why something in one gives no key.
 //!
-//! * **hosts** (`hosts_file.rs`): `ADDRESS NAME..` as in /etc/hosts, or a host or URL in each line.
+//! * **hosts** (`hosts.rs`): `ADDRESS NAME..` as in /etc/hosts, or a host or URL in each line.
 //! * **adblock** (`adblock.rs`): rules for whole hosts.
 //!
-//! A host has the form in which `koel check --url` looks it up (`hosts.rs`).
+//! A host has the form in which `koel check --url` looks it up.
 
 pub(crate) mod adblock;
 pub(crate) mod hosts;
-pub(crate) mod hosts_file;
 pub(crate) mod keys;
-pub(crate) mod line_args;
 pub(crate) mod line_key;
 pub(crate) mod recipe;
 pub(crate) mod secret;

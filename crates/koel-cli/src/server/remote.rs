@@ -16,7 +16,7 @@ use crate::output;
 use crate::quantity::{bytes, grouped};
 use crate::report::Report;
 use crate::server::Server;
-use crate::warning::Warnings;
+use crate::streams::Warnings;
 
 /// Where a password may be, as in the clients of both servers. A URL is visible to other users.
 const PASSWORDS: [&str; 2] = ["REDISCLI_AUTH", "VALKEYCLI_AUTH"];

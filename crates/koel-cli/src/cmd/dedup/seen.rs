@@ -4,9 +4,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use koel::{ExpiringFilter, FullError, InsertError};
 
-use super::line_time::Times;
+use super::line_time::{self, Times};
 use super::signals::{self, Taken, Totals, totals_line};
-use super::time_text;
 use crate::failure::Failure;
 use crate::filter::sizing::wrongly_dropped;
 use crate::lists::keys::Group;
@@ -183,7 +182,7 @@ impl Seen {
             "none of {} has a time in {}, so no window was kept; the forms are {}",
             counted(read, "line"),
             times.place(),
-            time_text::FORMS
+            line_time::FORMS
         )))
     }
 

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use koel_store::content::Archive;
 use koel_store::{Durability, Error, LsmOptions};
 
-use super::database::{Access, Database};
-use super::records::{Records, Value};
+use super::database::{Access, Database, Records, Value};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress::{Progress, Stdout};

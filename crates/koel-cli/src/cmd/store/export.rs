@@ -14,15 +14,13 @@ use koel_store::content::{
 };
 
 use super::database::{Access, Database};
-use super::name;
-use super::patterns::Patterns;
-use crate::closed;
+use super::name::{self, Patterns};
 use crate::escape::escape;
 use crate::failure::{Failure, Outcome};
-use crate::output;
 use crate::progress::{Progress, Stdout};
 use crate::quantity::{bytes, grouped};
 use crate::report::Report;
+use crate::{output, streams};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -140,7 +138,7 @@ fn stream(
     progress: &Progress,
 ) -> Result<Outcome, Failure> {
     if output::is_stdout(&args.out) {
-        closed::require_stdout().map_err(Failure::stdout)?;
+        streams::require_stdout().map_err(Failure::stdout)?;
         let sink = progress.meter(io::stdout().lock());
         return match archive.export_entry(name, entry, sink) {
             Err(ArchiveError::Write(error)) => Err(Failure::stdout(error)),

@@ -2,8 +2,7 @@
 
 use koel_store::content::{Archive, ArchiveError, CollectProgress};
 
-use super::database::{Access, Database};
-use super::records::Records;
+use super::database::{Access, Database, Records};
 use crate::failure::{Failure, Outcome};
 use crate::progress::{Progress, Stdout};
 use crate::quantity::{bytes, grouped};

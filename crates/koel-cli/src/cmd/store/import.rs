@@ -22,15 +22,13 @@ use koel_store::content::{
 use serde_json::Value;
 
 use super::database::{Access, Database};
-use super::name;
-use super::patterns::Patterns;
+use super::name::{self, Patterns};
 use crate::escape::escape;
 use crate::failure::{Failure, Outcome, describe};
-use crate::input;
-use crate::output;
 use crate::progress::{Progress, Stdout};
 use crate::quantity::{bytes, grouped, parse_size, to_u64};
 use crate::report::Report;
+use crate::{input, output};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -9,10 +9,10 @@ use std::path::Path;
 use koel_store::content::Archive;
 
 use super::database::Database;
-use crate::closed;
 use crate::escape::{escape, unescape, unfinished};
 use crate::failure::Failure;
 use crate::output::Lines;
+use crate::streams;
 
 /// The longest key in a list: a list without line ends does not decide how much memory is taken.
 const LONGEST: u64 = 64 << 20;
@@ -126,7 +126,7 @@ impl KeyArgs {
         let keys = self.keys.iter().map(named).collect::<Result<Vec<_>, _>>()?;
         keys.into_iter().try_for_each(|key| match key {
             Some(key) => take(key),
-            None => self.each_line(closed::stdin()?.lock(), &mut take),
+            None => self.each_line(streams::stdin()?.lock(), &mut take),
         })
     }
 

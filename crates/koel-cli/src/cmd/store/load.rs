@@ -10,21 +10,17 @@ use std::path::PathBuf;
 use koel_store::Batch;
 use koel_store::content::Archive;
 
-use super::database::{Access, Database};
+use super::database::{Access, Database, Records};
 use super::key::{self, KeyForm};
-use super::records::Records;
 use crate::escape::unescape;
 use crate::failure::{Failure, Outcome};
-use crate::input;
-use crate::lines::decode;
-use crate::lines::fields;
 use crate::lines::text::Content;
-use crate::lines::{LineEnd, Lines};
-use crate::output;
+use crate::lines::{LineEnd, Lines, decode, fields};
 use crate::progress::{Progress, Stdout};
 use crate::quantity::{counted, grouped};
 use crate::report::Report;
-use crate::warning::Warnings;
+use crate::streams::Warnings;
+use crate::{input, output};
 
 /// The longest line: input without line ends does not decide how much memory is taken.
 const LONGEST: usize = 64 << 20;

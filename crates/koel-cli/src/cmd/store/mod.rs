@@ -21,9 +21,7 @@ mod load;
 mod ls;
 mod name;
 #[cfg(unix)]
-mod patterns;
 mod put;
-mod records;
 mod reserve;
 mod rm;
 mod salvage;

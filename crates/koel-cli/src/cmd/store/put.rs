@@ -11,9 +11,8 @@ use std::path::{Path, PathBuf};
 
 use koel_store::Durability;
 
-use super::database::{Access, Database};
+use super::database::{Access, Database, Value};
 use super::key::KeyForm;
-use super::records::Value;
 use crate::failure::{Failure, Outcome};
 use crate::input;
 

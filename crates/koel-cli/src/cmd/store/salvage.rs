@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use koel_store::content::Archive;
 use koel_store::{LsmOptions, SalvageReport};
 
-use super::database::{Access, Database};
-use super::records::Records;
+use super::database::{Access, Database, Records};
 use super::stats::entries;
 use super::verify::{add_damage, verified_files};
 use crate::failure::{Failure, Outcome};

@@ -3,8 +3,7 @@
 use koel_store::Damage;
 use koel_store::content::{Archive, ArchiveVerifyReport};
 
-use super::database::{Access, Database};
-use super::records::Records;
+use super::database::{Access, Database, Records};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress::{Progress, Stdout};
