@@ -85,9 +85,12 @@ pub(super) trait Cursor: Debug + Send {
 pub(super) mod check {
     //! A cursor beside the entries that it should have.
 
+    use std::sync::Arc;
+
     use testkit::storage::Random;
 
     use super::*;
+    use crate::lsm::memtable::{Memtable, NewEntry};
 
     /// An entry of its own.
     pub(in crate::lsm) type Owned = (Vec<u8>, u64, Option<Vec<u8>>);
@@ -116,6 +119,18 @@ pub(super) mod check {
         }
         entries.sort_by(|one, other| cmp_places((&one.0, one.1), (&other.0, other.1)));
         entries
+    }
+
+    /// Returns a memtable of these entries.
+    pub(in crate::lsm) fn memtable(entries: &[Owned]) -> Result<Arc<Memtable>, Error> {
+        let memtable = Memtable::new(1, 1 << 16, 0);
+        let mut entries: Vec<&Owned> = entries.iter().collect();
+        entries.sort_by_key(|entry| entry.1);
+        for (key, sequence, value) in entries {
+            let value = value.as_deref().map(|value| (value.len() as u64, [value].into_iter()));
+            memtable.insert(NewEntry::new(key, value)?, *sequence);
+        }
+        Ok(Arc::new(memtable))
     }
 
     /// Moves a cursor at random and compares each entry.

@@ -7,6 +7,36 @@ use crate::kernel::store_files::HINT;
 /// An offset after all records.
 const END: u64 = 16 << 30;
 
+/// A segment that ends at `end`, and its folder.
+struct Place {
+    temporary: tempfile::TempDir,
+    folder: DiskFolder,
+    segment: Segment,
+}
+
+impl Place {
+    fn new(end: u64) -> Result<Self, Box<dyn std::error::Error>> {
+        let temporary = tempfile::tempdir()?;
+        let folder = DiskFolder::new(temporary.path())?;
+        let segment = Segment::create(&folder, 1, 2)?;
+        segment.set_end(end);
+        Ok(Self { temporary, folder, segment })
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.temporary.path().join(HINT.name(2))
+    }
+
+    fn write(&self, notes: &[Note]) {
+        noted(notes).write(&self.folder, &self.segment);
+    }
+
+    /// Reads the hint, whose records start before `limit`.
+    fn read(&self, limit: u64) -> Option<Hint> {
+        read(&self.folder, self.segment.position(self.segment.end()), limit)
+    }
+}
+
 fn noted(notes: &[Note]) -> Notes {
     let mut all = Notes::default();
     notes.iter().for_each(|note| all.push(note));
@@ -15,14 +45,11 @@ fn noted(notes: &[Note]) -> Notes {
 
 #[test]
 fn notes_continue_after_reading_as_after_writing() -> Result<(), Box<dyn std::error::Error>> {
-    let temporary = tempfile::tempdir()?;
-    let folder = DiskFolder::new(temporary.path())?;
-    let segment = Segment::create(&folder, 1, 2)?;
-    segment.set_end(400);
+    let place = Place::new(400)?;
     let record = |i: u64| Note::new(i, FIRST_RECORD + 40 * i, &record::Header::of_value(3, 4));
     let mut made = noted(&[record(0), record(1)]);
-    made.write(&folder, &segment);
-    let mut read_back = read(&folder, segment.position(segment.end()), END).expect("a hint").notes;
+    made.write(&place.folder, &place.segment);
+    let mut read_back = place.read(END).expect("a hint").notes;
     // After a gap, such as a mark leaves.
     made.push(&record(4));
     read_back.push(&record(4));
@@ -36,40 +63,30 @@ fn notes_continue_after_reading_as_after_writing() -> Result<(), Box<dyn std::er
 
 #[test]
 fn a_hint_is_read_only_as_it_was_written() -> Result<(), Box<dyn std::error::Error>> {
-    let temporary = tempfile::tempdir()?;
-    let folder = DiskFolder::new(temporary.path())?;
-    let segment = Segment::create(&folder, 1, 2)?;
     const COVERED: u64 = 4_000_488_400;
-    segment.set_end(COVERED);
-    segment.observe_sequence(9);
+    let place = Place::new(COVERED)?;
+    place.segment.observe_sequence(9);
     let value = Note::new(11, 40, &record::Header::of_value(3, 4_000_000_000));
     let tombstone = record::Header::of_tombstone(5);
     let notes = [value, Note::new(12, 4_000_488_360, &tombstone)];
     assert_eq!((value.offset(), value.size(), value.is_tombstone()), (40, 4_000_488_320, false));
     assert!(notes[1].is_tombstone());
-    assert!(read(&folder, segment.position(segment.end()), END).is_none());
-    noted(&notes).write(&folder, &segment);
-    let hint = read(&folder, segment.position(segment.end()), END).expect("a hint");
+    assert!(place.read(END).is_none());
+    place.write(&notes);
+    let hint = place.read(END).expect("a hint");
     assert_eq!((hint.covered, hint.sequence), (COVERED, 9));
     assert!(hint.notes.iter().eq(notes));
-    segment.set_end(COVERED - 1);
-    assert!(
-        read(&folder, segment.position(segment.end()), END).is_none(),
-        "it covers more than there is"
-    );
-    segment.set_end(COVERED + 904);
-    assert!(read(&folder, segment.position(segment.end()), END).is_some(), "it covers less");
-    assert!(
-        read(&folder, segment.position(segment.end()), 4_000_488_360).is_none(),
-        "a record starts after the limit"
-    );
-    let path = temporary.path().join(HINT.name(2));
-    let bytes = std::fs::read(&path)?;
+    place.segment.set_end(COVERED - 1);
+    assert!(place.read(END).is_none(), "it covers more than there is");
+    place.segment.set_end(COVERED + 904);
+    assert!(place.read(END).is_some(), "it covers less");
+    assert!(place.read(4_000_488_360).is_none(), "a record starts after the limit");
+    let bytes = std::fs::read(place.path())?;
     for bit in 0..bytes.len() * 8 {
         let mut bytes = bytes.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
-        std::fs::write(&path, bytes)?;
-        assert!(read(&folder, segment.position(segment.end()), END).is_none(), "bit {bit}");
+        std::fs::write(place.path(), bytes)?;
+        assert!(place.read(END).is_none(), "bit {bit}");
     }
     Ok(())
 }
@@ -87,10 +104,7 @@ fn with_notes(notes: &[u8], covered: u64) -> Vec<u8> {
 
 #[test]
 fn invalid_notes_are_refused_under_a_matching_checksum() -> Result<(), Box<dyn std::error::Error>> {
-    let temporary = tempfile::tempdir()?;
-    let folder = DiskFolder::new(temporary.path())?;
-    let segment = Segment::create(&folder, 1, 2)?;
-    segment.set_end(FIRST_RECORD + 10 * ALIGNMENT);
+    let place = Place::new(FIRST_RECORD + 10 * ALIGNMENT)?;
     let cases: [(&[u8], bool); 15] = [
         (&[10 << 2], true),
         (&[7 << 2 | 2, 3], true),
@@ -111,26 +125,19 @@ fn invalid_notes_are_refused_under_a_matching_checksum() -> Result<(), Box<dyn s
     ];
     for (numbers, sound) in cases {
         let notes = [&[7; 8], numbers].concat();
-        std::fs::write(temporary.path().join(HINT.name(2)), with_notes(&notes, segment.end()))?;
-        assert_eq!(
-            read(&folder, segment.position(segment.end()), END).is_some(),
-            sound,
-            "{numbers:02x?}"
-        );
+        std::fs::write(place.path(), with_notes(&notes, place.segment.end()))?;
+        assert_eq!(place.read(END).is_some(), sound, "{numbers:02x?}");
     }
     Ok(())
 }
 
 #[test]
 fn a_hint_has_the_bytes_in_the_format_description() -> Result<(), Box<dyn std::error::Error>> {
-    let temporary = tempfile::tempdir()?;
-    let folder = DiskFolder::new(temporary.path())?;
-    let segment = Segment::create(&folder, 1, 2)?;
-    segment.set_end(128);
-    segment.observe_sequence(5);
+    let place = Place::new(128)?;
+    place.segment.observe_sequence(5);
     let value = Note::new(11, 40, &record::Header::of_value(3, 4));
-    noted(&[value, Note::new(12, 104, &record::Header::of_tombstone(3))]).write(&folder, &segment);
-    let bytes = std::fs::read(temporary.path().join(HINT.name(2)))?;
+    place.write(&[value, Note::new(12, 104, &record::Header::of_tombstone(3))]);
+    let bytes = std::fs::read(place.path())?;
     let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let lines: Vec<String> = hex.chunks(16).map(|line| line.join(" ")).collect();
     let format = include_str!("../../../../../docs/FORMAT-STORES.md");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::{NONE, Outcome, all, key, options};
+use super::{NONE, Outcome, all, key, new_store, options};
 use crate::log::pick::Policy;
 use crate::log::{CompactReport, LogStore};
 use crate::{Batch, Durability, Error};
@@ -12,8 +12,7 @@ use crate::{Batch, Durability, Error};
 /// compaction picks the segment with the value, the second only that with the tombstone.
 #[test]
 fn a_key_deleted_right_after_a_compaction_stays_deleted() -> Outcome {
-    let folder = tempfile::tempdir()?;
-    let store = options().open(folder.path())?;
+    let (folder, store) = new_store()?;
     store.put(b"key", b"value", NONE)?;
     store.put(b"big", &[1; 500], NONE)?;
     for i in 0..30 {
@@ -34,8 +33,7 @@ fn a_key_deleted_right_after_a_compaction_stays_deleted() -> Outcome {
 
 #[test]
 fn everything_deleted_leaves_nothing_behind() -> Outcome {
-    let folder = tempfile::tempdir()?;
-    let store = options().open(folder.path())?;
+    let (_folder, store) = new_store()?;
     for round in 0..3 {
         for i in 0..500 {
             store.put(&key(i), &[round; 60], NONE)?;
@@ -92,8 +90,7 @@ fn compaction_frees_the_space_of_marks_once() -> Outcome {
 
 #[test]
 fn tombstones_are_dropped_although_the_oldest_segments_never_change() -> Outcome {
-    let folder = tempfile::tempdir()?;
-    let store = options().open(folder.path())?;
+    let (_folder, store) = new_store()?;
     for i in 0..1000 {
         store.put(&key(i), &[0; 60], NONE)?;
     }
@@ -114,8 +111,7 @@ fn tombstones_are_dropped_although_the_oldest_segments_never_change() -> Outcome
 
 #[test]
 fn a_record_overwritten_while_it_is_copied_is_dead_in_the_new_segment() -> Outcome {
-    let folder = tempfile::tempdir()?;
-    let store = options().open(folder.path())?;
+    let (folder, store) = new_store()?;
     for i in 0..50 {
         store.put(&key(i), &[1; 50], NONE)?;
         store.put(b"dead", &[1; 50], NONE)?;
@@ -149,8 +145,7 @@ fn a_record_overwritten_while_it_is_copied_is_dead_in_the_new_segment() -> Outco
 
 #[test]
 fn compaction_can_be_stopped_while_nothing_is_copied() -> Outcome {
-    let folder = tempfile::tempdir()?;
-    let store = options().open(folder.path())?;
+    let (_folder, store) = new_store()?;
     for i in 0..500 {
         store.put(b"key", &key(i), NONE)?;
     }
@@ -237,8 +232,7 @@ fn background_compaction_keeps_its_rate_and_stops_at_once() -> Outcome {
 
 #[test]
 fn a_store_compacted_right_after_opening_can_be_closed() -> Outcome {
-    let folder = tempfile::tempdir()?;
-    let store = options().open(folder.path())?;
+    let (folder, store) = new_store()?;
     for i in 0..300 {
         store.put(&key(i % 100), &[1; 50], NONE)?;
     }

@@ -205,47 +205,6 @@ fn a_prefix_has_every_key_that_starts_with_it() -> Result<(), Error> {
     Ok(())
 }
 
-/// Entries in memory: 0 is before the first, `len + 1` after the last.
-#[derive(Debug)]
-struct InMemory(Vec<Owned>, usize);
-
-impl Cursor for InMemory {
-    fn entry(&self) -> Option<Entry<'_>> {
-        self.0.get(self.1.checked_sub(1)?).map(entry_of)
-    }
-
-    fn seek(&mut self, key: &[u8], sequence: u64) -> Result<(), Error> {
-        let is_before = |entry: &Owned| entry_of(entry).cmp_place(key, sequence).is_lt();
-        self.1 = self.0.partition_point(is_before) + 1;
-        Ok(())
-    }
-
-    fn seek_before(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.1 = self.0.partition_point(|entry| entry.0[..] < *key);
-        Ok(())
-    }
-
-    fn first(&mut self) -> Result<(), Error> {
-        self.1 = 1;
-        Ok(())
-    }
-
-    fn last(&mut self) -> Result<(), Error> {
-        self.1 = self.0.len();
-        Ok(())
-    }
-
-    fn next(&mut self) -> Result<(), Error> {
-        self.1 = (self.1 + 1).min(self.0.len() + 1);
-        Ok(())
-    }
-
-    fn previous(&mut self) -> Result<(), Error> {
-        self.1 = self.1.saturating_sub(1);
-        Ok(())
-    }
-}
-
 #[test]
 fn several_cursors_move_as_one_over_all_their_entries() -> Result<(), Error> {
     for seed in 0..60 {
@@ -261,8 +220,11 @@ fn several_cursors_move_as_one_over_all_their_entries() -> Result<(), Error> {
             let source = random.below(sources.len());
             sources[source].push(entry.clone());
         }
-        let cursor = |entries| Box::new(InMemory(entries, 0)) as Box<dyn Cursor>;
-        let mut merged = MergeCursor::new(sources.into_iter().map(cursor).collect());
+        let cursor = |entries: Vec<Owned>| -> Result<Box<dyn Cursor>, Error> {
+            Ok(Box::new(MemtableCursor::new(check::memtable(&entries)?)))
+        };
+        let cursors = sources.into_iter().map(cursor).collect::<Result<_, _>>()?;
+        let mut merged = MergeCursor::new(cursors);
         check::walk(&mut merged, &entries, &mut random, 2000)?;
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use testkit::storage::Random;
 
-use super::super::entry::{Cursor, hash_of};
+use super::super::entry::{check, hash_of};
 use super::*;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -34,55 +34,13 @@ fn filled(random: &mut Random, count: u64, bytes: u64) -> Result<(Arc<Memtable>,
     Ok((Arc::new(memtable), model))
 }
 
-fn owned(entry: Option<Entry<'_>>) -> Option<(Vec<u8>, u64, Option<Vec<u8>>)> {
-    entry.map(|entry| (entry.key.to_vec(), entry.sequence, entry.value.map(<[u8]>::to_vec)))
-}
-
 #[test]
 fn a_cursor_moves_as_in_a_sorted_list() -> Outcome {
-    let mut random = Random::new(1);
-    let (memtable, model) = filled(&mut random, 300, 1 << 16)?;
-    let list: Vec<_> = model
-        .iter()
-        .map(|((key, sequence), value)| (key.clone(), sequence.0, value.clone()))
-        .collect();
-    let mut cursor = MemtableCursor::new(memtable);
-    // Places: 0 is before the first entry, `list.len() + 1` after the last one.
-    let mut place = 0;
-    for _ in 0..20_000 {
-        match random.below(12) {
-            0 => {
-                let (key, sequence) = (some_key(&mut random), random.next_u64() % 320);
-                cursor.seek(&key, sequence)?;
-                let before = |entry: &(Vec<u8>, u64, _)| {
-                    cmp_places((&entry.0, entry.1), (&key, sequence)).is_lt()
-                };
-                place = list.partition_point(before) + 1;
-            }
-            1 => {
-                let key = some_key(&mut random);
-                cursor.seek_before(&key)?;
-                place = list.partition_point(|entry| entry.0 < key);
-            }
-            2 if random.chance(20) => {
-                cursor.first()?;
-                place = 1;
-            }
-            3 if random.chance(20) => {
-                cursor.last()?;
-                place = list.len();
-            }
-            2..8 => {
-                cursor.next()?;
-                place = (place + 1).min(list.len() + 1);
-            }
-            _ => {
-                cursor.previous()?;
-                place = place.saturating_sub(1);
-            }
-        }
-        let expected = place.checked_sub(1).and_then(|at| list.get(at));
-        assert_eq!(owned(cursor.entry()).as_ref(), expected, "place {place}");
+    for seed in 0..4 {
+        let mut random = Random::new(seed);
+        let entries = check::entries(&mut random, 300);
+        let mut cursor = MemtableCursor::new(check::memtable(&entries)?);
+        check::walk(&mut cursor, &entries, &mut random, 5_000)?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod tables;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use testkit::storage::Random;
@@ -11,6 +12,7 @@ use super::*;
 use crate::Error;
 use crate::kernel::disk::DiskFolder;
 use crate::kernel::files::Folder;
+use crate::kernel::store_files::TABLE;
 use crate::lsm::entry::Cursor;
 use crate::lsm::entry::check::{self, Owned, entry_of};
 
@@ -25,6 +27,45 @@ fn hash(key: &[u8]) -> u64 {
 
 fn options(block_bytes: usize, codec: Codec) -> TableOptions {
     TableOptions { salt: SALT, seed: SEED, block_bytes, codec }
+}
+
+/// A folder of tables.
+struct Fixture {
+    folder: DiskFolder,
+    temporary: tempfile::TempDir,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let temporary = tempfile::tempdir().expect("a folder");
+        let folder = DiskFolder::new(temporary.path()).expect("a folder");
+        Self { folder, temporary }
+    }
+
+    fn path(&self, number: u64) -> PathBuf {
+        self.temporary.path().join(TABLE.name(number))
+    }
+
+    fn write(&self, number: u64, bytes: &[u8]) {
+        std::fs::write(self.path(number), bytes).expect("a file");
+    }
+
+    fn damages(&self, number: u64) -> Result<Vec<crate::Damage>, Error> {
+        let mut damages = Vec::new();
+        verify(&self.folder, (number, SALT, SEED), &mut damages, &mut |_| ())?;
+        Ok(damages)
+    }
+
+    /// Returns the entries that salvage finds, and the hashes of those that it does not.
+    fn salvaged(&self, number: u64) -> Result<(Vec<Owned>, Vec<u64>, usize), Error> {
+        let table = TableFile::open(&self.folder, number, SALT)?.expect("a file");
+        let (mut found, mut damages) = (Vec::new(), Vec::new());
+        table.entries(&mut damages, &mut |entry| {
+            found.push((entry.key.to_vec(), entry.sequence, entry.value.map(<[u8]>::to_vec)));
+            Ok(())
+        })?;
+        Ok((found, table.lost_hashes(SEED, false)?.1, damages.len()))
+    }
 }
 
 fn build(
@@ -92,18 +133,23 @@ fn assert_info(info: &TableInfo, entries: &[Owned]) {
     assert_eq!(*info, expected);
 }
 
+/// Returns entries whose keys are the numbers below `count`.
+fn numbered(count: u32, value_len: usize) -> Vec<Owned> {
+    let entry = |i| (format!("{i:08}").into_bytes(), 9, Some(vec![7; value_len]));
+    (0..count).map(entry).collect()
+}
+
 #[test]
 fn tables_of_any_shape_have_what_was_put_into_them() -> Outcome {
-    let temporary = tempfile::tempdir()?;
-    let folder = DiskFolder::new(temporary.path())?;
+    let fixture = Fixture::new();
     for seed in 0..48 {
         let mut random = Random::new(seed);
         let count = [0, 1, 40, 600, 3000][random.below(5)];
         let entries = check::entries(&mut random, count);
         let codec = [Codec::None, Codec::Lz4, Codec::Zstd][random.below(3)];
         let options = options([16, 200, 1000, 4096, 100_000][random.below(5)], codec);
-        let info = build(&folder, seed, &options, &entries)?;
-        let table = open(&folder, seed, [0, 20_000, 1 << 20][random.below(3)])?;
+        let info = build(&fixture.folder, seed, &options, &entries)?;
+        let table = open(&fixture.folder, seed, [0, 20_000, 1 << 20][random.below(3)])?;
         assert_eq!(*table.info(), info, "seed {seed}");
         assert_info(&info, &entries);
         assert_gets(&table, &entries)?;
@@ -117,14 +163,13 @@ fn tables_of_any_shape_have_what_was_put_into_them() -> Outcome {
 
 #[test]
 fn indexes_grow_in_height_and_lead_both_ways() -> Outcome {
-    let temporary = tempfile::tempdir()?;
-    let folder = DiskFolder::new(temporary.path())?;
+    let fixture = Fixture::new();
     // Each block has one entry, and its key takes more than an upper index block should.
     let key = |i: usize| [&b"k".repeat(30_000)[..], &i.to_string().into_bytes()[..]].concat();
     let mut entries: Vec<Owned> = (0..150).map(|i| (key(i), 1, None)).collect();
     entries.sort();
-    build(&folder, 1, &options(64, Codec::Lz4), &entries)?;
-    let table = open(&folder, 1, 1 << 20)?;
+    build(&fixture.folder, 1, &options(64, Codec::Lz4), &entries)?;
+    let table = open(&fixture.folder, 1, 1 << 20)?;
     assert!((3..6).contains(&table.height()), "{}", table.height());
     assert_gets(&table, &entries)?;
     check::walk(&mut table.cursor(true), &entries, &mut Random::new(1), 2000)?;
@@ -133,13 +178,11 @@ fn indexes_grow_in_height_and_lead_both_ways() -> Outcome {
 
 #[test]
 fn keys_beyond_one_frame_of_hashes_are_all_there() -> Outcome {
-    let temporary = tempfile::tempdir()?;
-    let folder = DiskFolder::new(temporary.path())?;
+    let fixture = Fixture::new();
     for count in [8191, 8192, 8193, 20_000_u32] {
-        let entries: Vec<Owned> =
-            (0..count).map(|i| (format!("{i:08}").into_bytes(), 9, Some(vec![7; 3]))).collect();
-        build(&folder, u64::from(count), &options(4096, Codec::None), &entries)?;
-        let table = open(&folder, u64::from(count), 0)?;
+        let entries = numbered(count, 3);
+        build(&fixture.folder, u64::from(count), &options(4096, Codec::None), &entries)?;
+        let table = open(&fixture.folder, u64::from(count), 0)?;
         let expected: Vec<_> = entries.iter().map(|entry| hash(&entry.0)).collect();
         assert_eq!(hashes_of(&table)?, expected);
     }
@@ -148,10 +191,10 @@ fn keys_beyond_one_frame_of_hashes_are_all_there() -> Outcome {
 
 #[test]
 fn entries_out_of_order_are_refused() -> Outcome {
-    let temporary = tempfile::tempdir()?;
-    let folder = DiskFolder::new(temporary.path())?;
+    let fixture = Fixture::new();
     for (number, wrong) in [(b"a", 9), (b"b", 5), (b"b", 6)].into_iter().enumerate() {
-        let mut builder = TableBuilder::new(&folder, number as u64, &options(4096, Codec::None))?;
+        let mut builder =
+            TableBuilder::new(&fixture.folder, number as u64, &options(4096, Codec::None))?;
         builder.add(entry_of(&(b"b".to_vec(), 5, None)))?;
         let added = builder.add(entry_of(&(wrong.0.to_vec(), wrong.1, None)));
         assert!(matches!(added, Err(Error::Damaged { .. })), "{wrong:?}");
@@ -161,28 +204,23 @@ fn entries_out_of_order_are_refused() -> Outcome {
 
 #[test]
 fn a_block_in_the_cache_is_not_read_again_and_the_cache_keeps_its_size() -> Outcome {
-    let temporary = tempfile::tempdir()?;
-    let folder = DiskFolder::new(temporary.path())?;
-    let entries: Vec<Owned> =
-        (0..4000_u32).map(|i| (format!("{i:08}").into_bytes(), 9, Some(vec![7; 100]))).collect();
-    build(&folder, 1, &options(4096, Codec::None), &entries)?;
+    let fixture = Fixture::new();
+    let entries = numbered(4000, 100);
+    build(&fixture.folder, 1, &options(4096, Codec::None), &entries)?;
     let cache = Arc::new(BlockCache::new(100_000));
-    let table = Table::open(&folder, 1, SALT, &cache)?;
+    let table = Table::open(&fixture.folder, 1, SALT, &cache)?;
     let key = &entries[1234].0;
     let find = |table: &Table| table.get(key, hash(key), 9).map(|found| found.is_some());
     assert!(find(&table)?);
     let after_one = cache.bytes();
     assert!((4096..20_000).contains(&after_one));
     // The file is gone, so only the cache can have it.
-    std::fs::File::options()
-        .write(true)
-        .open(temporary.path().join("0000000000000001.table"))?
-        .set_len(0)?;
+    std::fs::File::options().write(true).open(fixture.path(1))?.set_len(0)?;
     assert!(find(&table)? && cache.bytes() == after_one);
     let other = &entries[0].0;
     assert!(table.get(other, hash(other), 9).is_err());
-    build(&folder, 2, &options(4096, Codec::None), &entries)?;
-    assert_gets(&Table::open(&folder, 2, SALT, &cache)?, &entries)?;
+    build(&fixture.folder, 2, &options(4096, Codec::None), &entries)?;
+    assert_gets(&Table::open(&fixture.folder, 2, SALT, &cache)?, &entries)?;
     assert!(cache.bytes() <= 100_000);
     Ok(())
 }
@@ -190,16 +228,15 @@ fn a_block_in_the_cache_is_not_read_again_and_the_cache_keeps_its_size() -> Outc
 #[test]
 fn a_table_has_the_bytes_in_the_format_description() -> Outcome {
     let format = include_str!("../../../../../../docs/FORMAT-STORES.md");
-    let temporary = tempfile::tempdir()?;
-    let folder = DiskFolder::new(temporary.path())?;
+    let fixture = Fixture::new();
     let entries = [
         (b"Ada Byron".to_vec(), 9, Some(b"1815".to_vec())),
         (b"Ada Byron".to_vec(), 7, None),
         (b"Ada King".to_vec(), 8, Some(Vec::new())),
     ];
     let options = TableOptions { salt: 1, seed: 2, block_bytes: 4096, codec: Codec::None };
-    build(&folder, 3, &options, &entries)?;
-    let bytes = std::fs::read(temporary.path().join("0000000000000003.table"))?;
+    build(&fixture.folder, 3, &options, &entries)?;
+    let bytes = std::fs::read(fixture.path(3))?;
     let (mut lines, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
         let is_frame = at > 0 && at + 32 < bytes.len();

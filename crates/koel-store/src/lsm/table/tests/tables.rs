@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::kernel::bytes::u32_at;
 use crate::kernel::record::Position;
-use crate::kernel::store_files::TABLE;
 use crate::lsm::table::frame::HEADER;
 
 /// Bytes at which blocks end.
@@ -15,47 +14,9 @@ const NUMBER: u64 = 9;
 /// The bytes of a table, and its entries.
 fn made(seed: u64, count: usize, codec: Codec) -> Result<(Vec<u8>, Vec<Owned>), Error> {
     let entries = check::entries(&mut Random::new(seed), count);
-    let temporary = tempfile::tempdir().expect("a folder");
-    let folder = DiskFolder::new(temporary.path()).expect("a folder");
-    build(&folder, NUMBER, &options(BLOCK, codec), &entries)?;
-    let bytes = std::fs::read(temporary.path().join(TABLE.name(NUMBER)));
-    Ok((bytes.expect("the table"), entries))
-}
-
-/// A folder with one table file.
-struct Fixture {
-    folder: DiskFolder,
-    temporary: tempfile::TempDir,
-}
-
-impl Fixture {
-    fn new() -> Self {
-        let temporary = tempfile::tempdir().expect("a folder");
-        let folder = DiskFolder::new(temporary.path()).expect("a folder");
-        Self { folder, temporary }
-    }
-
-    fn write(&self, number: u64, bytes: &[u8]) {
-        let path = self.temporary.path().join(TABLE.name(number));
-        std::fs::write(path, bytes).expect("a file");
-    }
-
-    fn damages(&self, number: u64) -> Result<Vec<crate::Damage>, Error> {
-        let mut damages = Vec::new();
-        super::verify(&self.folder, (number, SALT, SEED), &mut damages, &mut |_| ())?;
-        Ok(damages)
-    }
-
-    /// Returns the entries that salvage finds, and the hashes of those that it does not.
-    fn salvaged(&self, number: u64) -> Result<(Vec<Owned>, Vec<u64>, usize), Error> {
-        let table = TableFile::open(&self.folder, number, SALT)?.expect("a file");
-        let (mut found, mut damages) = (Vec::new(), Vec::new());
-        table.entries(&mut damages, &mut |entry| {
-            found.push((entry.key.to_vec(), entry.sequence, entry.value.map(<[u8]>::to_vec)));
-            Ok(())
-        })?;
-        Ok((found, table.lost_hashes(SEED, false)?.1, damages.len()))
-    }
+    let fixture = Fixture::new();
+    build(&fixture.folder, NUMBER, &options(BLOCK, codec), &entries)?;
+    Ok((std::fs::read(fixture.path(NUMBER)).expect("the table"), entries))
 }
 
 /// Reads everything in every way. A result is right, or an error that names the damage.
