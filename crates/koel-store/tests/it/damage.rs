@@ -9,7 +9,7 @@
 //!   that was not closed is cut between two records, as a crash would leave it.
 //! * Anything else is *silent* and fails the test.
 //!
-//! The ordered store has the same trials (`lsm/damage.rs`).
+//! The ordered store has the same trials (`lsm/mod.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,7 @@
 //! Stores in which someone has put other things than the files of a store: links, pipes, folders,
 //! huge sparse files, and no lock.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use koel_store::{Durability, Error, LogOptions, LogStore};
 use testkit::stores::manifest;
-use xxhash_rust::xxh3::xxh3_64;
+
+use crate::memory::sparse_store;
 
 const LOG: &str = "0000000000000001.log";
 const HINT: &str = "0000000000000001.hint";
@@ -157,16 +158,6 @@ fn a_store_that_is_not_there_is_named() {
     }
 }
 
-/// Returns the bytes of a header of version 1, with its checksum.
-fn sealed(magic: &[u8; 8], numbers: &[u64]) -> Vec<u8> {
-    let mut bytes = magic.to_vec();
-    bytes.extend(1_u64.to_le_bytes());
-    bytes.extend(numbers.iter().copied().flat_map(u64::to_le_bytes));
-    let checksum = xxh3_64(&bytes);
-    bytes.extend(checksum.to_le_bytes());
-    bytes
-}
-
 /// A record whose sequence number had no room lost its upper bits, and was damage when the store
 /// was opened again.
 #[test]
@@ -179,30 +170,16 @@ fn a_store_whose_sequence_numbers_run_out_is_refused() {
     }
 }
 
-/// Writes a store of `count` sparse segments of 16 GiB each, as `MANIFEST` describes them.
-fn sparse_store(path: &Path, count: u64, is_clean: bool) {
-    const SIZE: u64 = 16 << 30;
-    const SALT: u64 = 7;
-    fs::create_dir(path).unwrap();
-    let store = vec![is_clean.into(), 3, 1 << 40, count + 5, SIZE, u64::MAX];
-    let log = |number| ("log", vec![number, if is_clean { SIZE } else { 40 }, 0]);
-    let records: Vec<_> = [("store", store)].into_iter().chain((1..=count).map(log)).collect();
-    fs::write(path.join("MANIFEST"), manifest(b"koelman\n", SALT, &records)).unwrap();
-    for number in 1..=count {
-        let log = path.join(format!("{number:016x}.log"));
-        fs::write(&log, sealed(b"koellog\n", &[SALT, number])).unwrap();
-        File::options().write(true).open(&log).unwrap().set_len(SIZE).unwrap();
-    }
-}
-
 /// Reading the zeros of 1.6 TiB would take half an hour.
 #[test]
 fn holes_of_sparse_files_are_not_read() {
     let temporary = tempfile::tempdir().unwrap();
     let start = Instant::now();
     let (many, one) = (temporary.path().join("many"), temporary.path().join("one"));
-    sparse_store(&many, 100, true);
-    sparse_store(&one, 1, false);
+    for (path, count, is_closed) in [(&many, 100, true), (&one, 1, false)] {
+        fs::create_dir(path).unwrap();
+        sparse_store(path, count, is_closed);
+    }
     assert!(matches!(read_only(&many), Err(Error::Damaged { .. })));
     let rescued = LogStore::open(temporary.path().join("rescued")).unwrap();
     let report = rescued.salvage(&many, |_, _| ()).unwrap();

@@ -11,7 +11,6 @@ mod answers;
 mod archive;
 mod archive_crash;
 mod archive_damage;
-mod archive_lost_sector;
 mod crash;
 mod damage;
 mod damaged_stores;

@@ -42,24 +42,30 @@ fn header(magic: &[u8; 8], numbers: &[u64]) -> Vec<u8> {
     bytes
 }
 
-/// A closed store of sparse segments, whose manifest says that it has 2^64 - 1 keys.
-fn sparse_store(segments: u64) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let mut records = vec![("store", vec![1, 3, 1 << 40, segments + 1, SEGMENT, u64::MAX])];
+/// A store of sparse segments of 16 GiB, whose manifest says that it has 2^64 - 1 keys.
+pub(crate) fn sparse_store(path: &Path, segments: u64, is_closed: bool) {
+    let end = if is_closed { SEGMENT } else { 40 };
+    let store = vec![is_closed.into(), 3, 1 << 40, segments + 1, SEGMENT, u64::MAX];
+    let mut records = vec![("store", store)];
     for number in 1..=segments {
-        records.push(("log", vec![number, SEGMENT, 0]));
-        let path = folder.path().join(format!("{number:016x}.log"));
-        write_sparse(&path, header(b"koellog\n", &[SALT, number]), SEGMENT);
+        records.push(("log", vec![number, end, 0]));
+        let log = path.join(format!("{number:016x}.log"));
+        write_sparse(&log, header(b"koellog\n", &[SALT, number]), SEGMENT);
     }
-    let manifest = manifest(b"koelman\n", SALT, &records);
-    std::fs::write(folder.path().join("MANIFEST"), manifest).unwrap();
+    std::fs::write(path.join("MANIFEST"), manifest(b"koelman\n", SALT, &records)).unwrap();
+}
+
+/// A folder with a closed one.
+fn sparse(segments: u64) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    sparse_store(folder.path(), segments, true);
     folder
 }
 
 /// The index once made room for all keys in the manifest that sparse segments could hold.
 #[test]
 fn sparse_segments_and_a_large_number_of_keys_are_refused_without_taking_memory() {
-    let folder = sparse_store(100);
+    let folder = sparse(100);
     let (refused, greatest, sum) = open(folder.path(), LogOptions::default());
     assert!(matches!(refused, Err(Error::Damaged { offset: 40, .. })), "{refused:?}");
     assert!(greatest <= MIB && sum < 2 * MIB, "{greatest}, {sum} bytes read");
@@ -68,7 +74,7 @@ fn sparse_segments_and_a_large_number_of_keys_are_refused_without_taking_memory(
 /// A hint was once read as a whole, up to 12 GiB, before any of it was checked.
 #[test]
 fn a_sparse_hint_is_ignored_before_it_is_in_memory() {
-    let folder = sparse_store(1);
+    let folder = sparse(1);
     let numbers = [SALT, 1, SEGMENT, 5];
     let hint = folder.path().join("0000000000000001.hint");
     write_sparse(&hint, header(b"koelhnt\n", &numbers), 12 << 30);
@@ -80,7 +86,7 @@ fn a_sparse_hint_is_ignored_before_it_is_in_memory() {
 /// The length of a key was once believed before the checksum was known to match.
 #[test]
 fn a_record_with_a_long_key_is_checked_before_it_is_in_memory() {
-    let folder = sparse_store(1);
+    let folder = sparse(1);
     let path = folder.path().join("0000000000000001.log");
     let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
     // A value with wide lengths, sequence number 1, and a key of 200 MiB.

@@ -113,32 +113,20 @@ fn a_manifest_reserves_no_more_memory_than_the_log_has_keys_for() {
 }
 
 /// Found by review: a division by the number of segments that the index can address, 0 at that
-/// size.
+/// size; an overflow of the sequence number, which has 56 bits in a record; and the number of an
+/// existing segment for the next one.
 #[test]
-fn a_manifest_with_an_invalid_segment_size_is_refused() {
-    for bytes in [8, 4088, (16 << 30) + 8, 1 << 63] {
-        let refused = changed("MANIFEST", &[(STORE + 32, bytes)]);
-        assert!(matches!(refused, Err(Error::Damaged { .. })), "{bytes}: {refused:?}");
+fn an_invalid_number_is_refused_in_a_manifest_and_ignored_in_a_hint() {
+    let sizes = [8, 4088, (16 << 30) + 8, 1 << 63].map(|bytes| (32, bytes));
+    let sequences = [1 << 56, u64::MAX].map(|sequence| (16, sequence));
+    let numbers = [0, 1].map(|number| (24, number));
+    for (at, number) in sizes.into_iter().chain(sequences).chain(numbers) {
+        let refused = changed("MANIFEST", &[(STORE + at, number)]);
+        assert!(matches!(refused, Err(Error::Damaged { .. })), "{at}, {number}: {refused:?}");
     }
-}
-
-/// Found by review: an overflow of the sequence number, which has 56 bits in a record.
-#[test]
-fn an_invalid_sequence_number_is_refused_in_a_manifest_and_ignored_in_a_hint() {
-    for sequence in [1 << 56, u64::MAX] {
-        let refused = changed("MANIFEST", &[(STORE + 16, sequence)]);
-        assert!(matches!(refused, Err(Error::Damaged { .. })), "{sequence}: {refused:?}");
+    for (_, sequence) in sequences {
         let store = changed(".hint", &[(40, sequence)]).unwrap();
         assert_eq!((store.open_report().hinted, store.iter().count()), (0, 20));
-    }
-}
-
-/// The next segment would have got the number of an existing one.
-#[test]
-fn a_manifest_with_an_invalid_next_number_is_refused() {
-    for number in [0, 1] {
-        let refused = changed("MANIFEST", &[(STORE + 24, number)]);
-        assert!(matches!(refused, Err(Error::Damaged { .. })), "{number}: {refused:?}");
     }
 }
 
@@ -179,20 +167,24 @@ fn with_an_older_manifest(closed: bool) -> (Files, Files) {
     (files, mixed)
 }
 
+/// Opens files that are refused. Returns why.
+fn refused_unchanged(files: &Files) -> Error {
+    let folder = MemoryFolder::with(files.clone());
+    let options = LogOptions::default().background_compaction(false);
+    let refused = options.open_in(Arc::new(folder.clone()));
+    assert!(folder.contents() == *files, "opening changed or removed a file");
+    refused.expect_err("a wrong manifest was taken for the right one")
+}
+
 /// Once files that MANIFEST did not name were removed before anything was checked.
 #[test]
 fn an_old_manifest_is_refused_and_nothing_is_removed() {
     for closed in [false, true] {
         let (files, mixed) = with_an_older_manifest(closed);
         assert!(files.len() >= 6);
-        let folder = MemoryFolder::with(mixed.clone());
-        let options = LogOptions::default().background_compaction(false);
-        let refused = options.open_in(Arc::new(folder.clone()));
-        let text = refused.as_ref().map_or_else(ToString::to_string, |_| String::new());
-        assert!(!text.is_empty(), "an older manifest was taken for the right one");
-        assert_eq!(closed, matches!(refused, Err(Error::Damaged { .. })), "{text}");
-        assert_eq!(!closed, matches!(refused, Err(Error::OldManifest { .. })), "{text}");
-        assert!(folder.contents() == mixed, "opening changed or removed a file");
+        let refused = refused_unchanged(&mixed);
+        assert_eq!(closed, matches!(refused, Error::Damaged { .. }), "{refused}");
+        assert_eq!(!closed, matches!(refused, Error::OldManifest { .. }), "{refused}");
         let store = open(MemoryFolder::with(files));
         assert_eq!(store.stats().keys, 41);
     }
@@ -207,10 +199,8 @@ fn an_old_manifest_does_not_turn_damage_into_a_torn_end() {
     let last = first.len() - 100;
     first[last] ^= 1;
     mixed.retain(|name, _| !name.ends_with(".hint"));
-    let folder = MemoryFolder::with(mixed.clone());
-    let refused = LogOptions::default().open_in(Arc::new(folder.clone()));
-    assert!(matches!(refused, Err(Error::OldManifest { .. })), "{refused:?}");
-    assert!(folder.contents() == mixed, "opening changed or removed a file");
+    let refused = refused_unchanged(&mixed);
+    assert!(matches!(refused, Error::OldManifest { .. }), "{refused}");
 }
 
 /// All of the log is in a new segment: only its sequence numbers tell that it is newer.
@@ -223,13 +213,9 @@ fn the_first_manifest_of_a_store_is_refused_with_a_later_log() {
     store.close().unwrap();
     let mut mixed = folder.contents();
     mixed.insert("MANIFEST".to_owned(), older);
-    let folder = MemoryFolder::with(mixed.clone());
-    let refused = LogOptions::default().open_in(Arc::new(folder.clone()));
-    assert!(
-        matches!(&refused, Err(Error::OldManifest { file }) if file.ends_with(".log")),
-        "{refused:?}"
-    );
-    assert!(folder.contents() == mixed, "opening changed or removed a file");
+    let refused = refused_unchanged(&mixed);
+    let is_named = matches!(&refused, Error::OldManifest { file } if file.ends_with(".log"));
+    assert!(is_named, "{refused}");
 }
 
 /// Once the log was unsound under the manifest of the other store, so all of it was removed.
@@ -246,13 +232,9 @@ fn the_manifest_of_another_store_is_refused_and_nothing_is_removed() {
     of_seed(2, &other).close().unwrap();
     let mut mixed = folder.contents();
     mixed.extend(other.contents());
-    let folder = MemoryFolder::with(mixed.clone());
-    let refused = LogOptions::default().open_in(Arc::new(folder.clone()));
-    assert!(
-        matches!(&refused, Err(Error::OtherStore { file }) if file.ends_with(".log")),
-        "{refused:?}"
-    );
-    assert!(folder.contents() == mixed, "opening changed or removed a file");
+    let refused = refused_unchanged(&mixed);
+    let is_named = matches!(&refused, Error::OtherStore { file } if file.ends_with(".log"));
+    assert!(is_named, "{refused}");
 }
 
 /// Creates a store of many segments: the first half and a record of the last one are dead.
@@ -265,6 +247,10 @@ fn of_dead_segments(disk: &MemoryFolder) {
     }
     store.put(&[39], &[2; 600], Durability::None).unwrap();
     store.close().unwrap();
+}
+
+fn logs(folder: &FaultyFolder<MemoryFolder>) -> u64 {
+    folder.inner().contents().into_keys().filter(|name| name.ends_with(".log")).count() as u64
 }
 
 /// Once a segment whose header could not be written stayed until the next opening.
@@ -289,8 +275,7 @@ fn a_failed_compaction_removes_the_files_it_created() {
         let folder = fresh(Some(Fault { at, lasting: false, failure: Failure::Eio }));
         let store = open(folder.clone());
         assert!(store.compact().is_err());
-        let logs = folder.inner().contents().into_keys().filter(|name| name.ends_with(".log"));
-        assert_eq!(logs.count() as u64, store.stats().segments, "{:?}", folder.struck());
+        assert_eq!(logs(&folder), store.stats().segments, "{:?}", folder.struck());
     }
 }
 
@@ -310,15 +295,12 @@ fn a_segment_that_cannot_be_removed_is_an_error_and_is_removed_by_the_next_openi
     let store = open(folder.clone());
     let refused = store.compact();
     assert!(matches!(&refused, Err(Error::Io { action: "remove", .. })), "{refused:?}");
-    let logs = || {
-        folder.inner().contents().into_keys().filter(|name| name.ends_with(".log")).count() as u64
-    };
-    assert_eq!(logs(), store.stats().segments + 1, "all others are gone");
+    assert_eq!(logs(&folder), store.stats().segments + 1, "all others are gone");
     store.put(b"key", b"value", Durability::Synced).unwrap();
     drop(store);
     let store = open(folder.clone());
     assert_eq!((store.stats().keys, store.open_report().removed.len()), (41, 1));
-    assert_eq!(logs(), store.stats().segments);
+    assert_eq!(logs(&folder), store.stats().segments);
 }
 
 /// Returns the changed files of a closed store with this many keys, twelve per segment, under

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
@@ -14,72 +14,98 @@ use koel_store::content::{
     TreeOptions, TreeReport,
 };
 use testkit::storage::{Failure, Fault, FaultyFolder, MemoryFolder, Random};
-use testkit::trees::{create_random, snapshot};
+use testkit::trees::{Snapshot, create_random, snapshot};
 
-use crate::archive::{archive, names, options};
+use crate::archive::{archive, export, names, options};
 use crate::trial::{count, first_seed, report};
 
-pub(crate) fn import(archive: &Archive, name: &str, path: &Path) -> TreeReport {
-    archive.import_tree(name, path, &TreeOptions::default(), &mut |_| ()).unwrap()
+/// An archive, and a folder to import from and to restore to.
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+    pub(crate) archive: Archive,
 }
 
-/// Restores everything in an entry.
-pub(crate) fn restore(archive: &Archive, name: &str, entry: &Entry, to: &Path) -> RestoreReport {
-    let options = RestoreOptions::default();
-    let all = &mut |_: &[u8], _: &Entry| Selection::Take;
-    archive.restore(name, entry, Target::Path(to), &options, all, &mut |_| ()).unwrap()
-}
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), archive: archive() }
+    }
 
-pub(crate) fn restore_newest(archive: &Archive, name: &str, to: &Path) -> RestoreReport {
-    let (_, entry) = archive.find(name).unwrap();
-    restore(archive, name, &entry, to)
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file, and creates the folders that it is in.
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    pub(crate) fn snapshot(&self, name: &str) -> Snapshot {
+        snapshot(&self.path(name)).unwrap()
+    }
+
+    /// Imports what is at this path, under its name.
+    pub(crate) fn import(&self, name: &str) -> TreeReport {
+        let options = TreeOptions::default();
+        self.archive.import_tree(name, &self.path(name), &options, &mut |_| ()).unwrap()
+    }
+
+    /// Restores everything in an entry.
+    pub(crate) fn restore(
+        &self,
+        name: &str,
+        entry: &Entry,
+        to: &str,
+        options: &RestoreOptions,
+    ) -> RestoreReport {
+        let (to, all) = (self.path(to), &mut |_: &[u8], _: &Entry| Selection::Take);
+        self.archive.restore(name, entry, Target::Path(&to), options, all, &mut |_| ()).unwrap()
+    }
+
+    /// Restores the newest version.
+    pub(crate) fn restore_newest(&self, name: &str, to: &str) -> RestoreReport {
+        let (_, entry) = self.archive.find(name).unwrap();
+        self.restore(name, &entry, to, &RestoreOptions::default())
+    }
 }
 
 #[test]
 fn every_tree_comes_back_with_links_modes_and_times() {
     let runs = count(30, 2_000);
     for seed in (first_seed()..).take(usize::try_from(runs).unwrap()) {
-        let folder = tempfile::tempdir().unwrap();
-        let mut random = Random::new(seed);
-        let (tree, copy) = (folder.path().join("tree"), folder.path().join("copy"));
+        let (place, mut random) = (Place::new(), Random::new(seed));
         let entries = random.below(60);
-        create_random(&mut random, &tree, entries).unwrap();
-        let expected = snapshot(&tree).unwrap();
-        let archive = archive();
-        let imported = import(&archive, "name", &tree);
+        create_random(&mut random, &place.path("tree"), entries).unwrap();
+        let expected = place.snapshot("tree");
+        let imported = place.import("tree");
         assert_eq!(imported.problems, [], "seed {seed}");
-        assert_eq!(
-            imported.files + imported.folders + imported.links,
-            expected.len() as u64,
-            "seed {seed}"
-        );
+        let all = imported.files + imported.folders + imported.links;
+        assert_eq!(all, expected.len() as u64, "seed {seed}");
         // Once more over the first copy: every file is replaced. The time of the folder itself was
         // then that of the export.
         for _ in 0..2 {
-            let restored = restore_newest(&archive, "name", &copy);
-            assert_eq!(restored.problems, [], "seed {seed}");
-            let found = snapshot(&copy).unwrap();
+            assert_eq!(place.restore_newest("tree", "copy").problems, [], "seed {seed}");
+            let found = place.snapshot("copy");
             let difference = expected.iter().zip(&found).find(|(one, other)| one != other);
             assert_eq!((difference, found.len()), (None, expected.len()), "seed {seed}");
         }
-        assert_eq!(archive.verify(|_| ()).unwrap().broken, [], "seed {seed}");
-        assert_eq!(archive.collect(|_| ()).unwrap().dropped, 0, "seed {seed}");
+        assert_eq!(place.archive.verify(|_| ()).unwrap().broken, [], "seed {seed}");
+        assert_eq!(place.archive.collect(|_| ()).unwrap().dropped, 0, "seed {seed}");
     }
     report("trees", &format!("{runs} trees: equal"));
 }
 
 #[test]
 fn unchanged_files_are_not_read_and_unchanged_folders_take_no_space() {
-    let folder = tempfile::tempdir().unwrap();
-    let tree = folder.path().join("tree");
-    fs::create_dir_all(tree.join("sub")).unwrap();
+    let place = Place::new();
+    let (archive, tree) = (&place.archive, place.path("tree"));
     for number in 0..200 {
-        fs::write(tree.join(format!("sub/{number}")), vec![number; 1000]).unwrap();
+        place.write(&format!("tree/sub/{number}"), vec![number; 1000]);
     }
     // Until a later change is sure to have another time.
     sleep(Duration::from_millis(120));
-    let archive = archive();
-    import(&archive, "tree", &tree);
+    place.import("tree");
     let before = archive.store().stats().log_bytes;
     let mut read = 0;
     let options = TreeOptions::default();
@@ -96,63 +122,56 @@ fn unchanged_files_are_not_read_and_unchanged_folders_take_no_space() {
 /// A program that sets the time of a file back after it changed it.
 #[test]
 fn a_change_that_keeps_size_and_time_is_found() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("file");
-    fs::write(&file, "before").unwrap();
+    let place = Place::new();
+    let file = place.path("file");
+    place.write("file", "before");
     let time = fs::metadata(&file).unwrap().modified().unwrap();
-    let archive = archive();
     // At once, within one step of the clock of the file system; and later.
     for pause in [0, 120] {
         sleep(Duration::from_millis(pause));
-        import(&archive, "file", &file);
+        place.import("file");
         for text in ["after1", "after2"] {
             fs::write(&file, text).unwrap();
             fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
-            assert_eq!(import(&archive, "file", &file).unchanged, 0);
-            let mut out = Vec::new();
-            archive.export("file", &mut out).unwrap();
-            assert_eq!(out, text.as_bytes());
+            assert_eq!(place.import("file").unchanged, 0);
+            assert_eq!(export(&place.archive, "file"), text.as_bytes());
         }
     }
 }
 
 #[test]
 fn a_deleted_file_is_gone_from_the_next_version_and_stays_in_the_older_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let tree = folder.path().join("tree");
-    fs::create_dir(&tree).unwrap();
-    fs::write(tree.join("stays"), Random::new(1).bytes(100_000)).unwrap();
-    fs::write(tree.join("goes"), Random::new(2).bytes(100_000)).unwrap();
-    let archive = archive();
-    let old = import(&archive, "tree", &tree).version;
-    let before = snapshot(&tree).unwrap();
-    fs::remove_file(tree.join("goes")).unwrap();
-    import(&archive, "tree", &tree);
-    assert_eq!(names(&archive), ["tree"]);
+    let place = Place::new();
+    let archive = &place.archive;
+    place.write("tree/stays", Random::new(1).bytes(100_000));
+    place.write("tree/goes", Random::new(2).bytes(100_000));
+    let old = place.import("tree").version;
+    let before = place.snapshot("tree");
+    fs::remove_file(place.path("tree/goes")).unwrap();
+    place.import("tree");
+    assert_eq!(names(archive), ["tree"]);
     assert!(matches!(archive.find("tree/goes"), Err(ArchiveError::NoSuchName { .. })));
     let version = archive.version(old).unwrap();
-    let restored = restore(&archive, "tree", &version.entry, &folder.path().join("old"));
+    let restored = place.restore("tree", &version.entry, "old", &RestoreOptions::default());
     assert_eq!(restored.problems, []);
-    assert_eq!(snapshot(&folder.path().join("old")).unwrap(), before);
+    assert_eq!(place.snapshot("old"), before);
     assert_eq!(archive.collect(|_| ()).unwrap().dropped, 0, "the older version needs all");
     assert_eq!(archive.keep_newest("tree", 1).unwrap(), 1);
     assert!(matches!(archive.version(old), Err(ArchiveError::NoSuchVersion { .. })));
     // The 7 chunks of the file, their list, and the entries of the old folder.
     assert_eq!(archive.collect(|_| ()).unwrap().dropped, 9);
-    restore_newest(&archive, "tree", &folder.path().join("new"));
-    assert_eq!(snapshot(&folder.path().join("new")).unwrap(), snapshot(&tree).unwrap());
+    place.restore_newest("tree", "new");
+    assert_eq!(place.snapshot("new"), place.snapshot("tree"));
 }
 
 #[test]
 fn what_is_inside_a_tree_is_removed_from_all_its_versions() {
-    let folder = tempfile::tempdir().unwrap();
-    let tree = folder.path().join("tree");
-    fs::create_dir_all(tree.join("sub/deep")).unwrap();
-    fs::write(tree.join("sub/deep/secret"), Random::new(3).bytes(50_000)).unwrap();
-    fs::write(tree.join("sub/other"), "text").unwrap();
-    let archive = archive();
-    import(&archive, "a/tree", &tree);
-    import(&archive, "a/tree", &tree);
+    let place = Place::new();
+    let archive = &place.archive;
+    place.write("a/tree/sub/deep/secret", Random::new(3).bytes(50_000));
+    place.write("a/tree/sub/other", "text");
+    place.import("a/tree");
+    place.import("a/tree");
     assert!(!archive.remove("a/tree/sub/none").unwrap());
     assert!(!archive.remove("a").unwrap());
     let secret = "a/tree/sub/deep/secret";
@@ -163,39 +182,30 @@ fn what_is_inside_a_tree_is_removed_from_all_its_versions() {
     assert_eq!(archive.remove_inside(secret).unwrap(), 2);
     assert_eq!(archive.remove_inside(secret).unwrap(), 0);
     assert!(archive.collect(|_| ()).unwrap().dropped > 4, "its chunks");
-    fs::remove_file(tree.join("sub/deep/secret")).unwrap();
+    fs::remove_file(place.path(secret)).unwrap();
     for version in archive.versions().unwrap() {
         let version = version.unwrap();
-        let copy = folder.path().join(version.number.to_string());
-        assert_eq!(restore(&archive, "a/tree", &version.entry, &copy).problems, []);
-        let paths = |path: &Path| snapshot(path).unwrap().into_keys().collect::<Vec<_>>();
-        assert_eq!(paths(&copy), paths(&tree));
+        let (copy, options) = (version.number.to_string(), RestoreOptions::default());
+        assert_eq!(place.restore("a/tree", &version.entry, &copy, &options).problems, []);
+        assert!(place.snapshot(&copy).keys().eq(place.snapshot("a/tree").keys()));
     }
     assert_eq!(archive.verify(|_| ()).unwrap().broken, []);
 }
 
 #[test]
 fn what_is_not_kept_is_reported_by_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let tree = folder.path().join("tree");
-    fs::create_dir(&tree).unwrap();
-    fs::write(tree.join("file"), "text").unwrap();
-    let fifo = tree.join("fifo");
-    let mode = rustix::fs::Mode::RUSR;
-    let made = rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0);
-    made.unwrap();
-    let _listener = UnixListener::bind(tree.join("socket")).unwrap();
-    let attribute = rustix::fs::setxattr(
-        tree.join("file"),
-        "user.comment",
-        b"text",
-        rustix::fs::XattrFlags::empty(),
-    );
-    let archive = archive();
+    use rustix::fs::{CWD, FileType, Mode, XattrFlags, mknodat, setxattr};
+
+    let place = Place::new();
+    place.write("tree/file", "text");
+    mknodat(CWD, place.path("tree/fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    let _listener = UnixListener::bind(place.path("tree/socket")).unwrap();
+    let file = place.path("tree/file");
+    let attribute = setxattr(file, "user.comment", b"text", XattrFlags::empty());
     // Also if the file is not read: the problem is remembered.
     for pause in [120, 0] {
         sleep(Duration::from_millis(pause));
-        let imported = import(&archive, "tree", &tree);
+        let imported = place.import("tree");
         let problems: Vec<_> = imported
             .problems
             .iter()
@@ -233,11 +243,9 @@ fn names_inside_one_another_are_refused() {
 
 #[test]
 fn many_files_take_one_sync() {
-    let folder = tempfile::tempdir().unwrap();
-    let tree = folder.path().join("tree");
-    fs::create_dir(&tree).unwrap();
+    let place = Place::new();
     for number in 0..300 {
-        fs::write(tree.join(number.to_string()), number.to_string()).unwrap();
+        place.write(&format!("tree/{number}"), number.to_string());
     }
     let faulty = FaultyFolder::new(MemoryFolder::new(), None);
     let archive = Archive::new(options().open_in(Arc::new(faulty.clone())).unwrap());
@@ -245,7 +253,7 @@ fn many_files_take_one_sync() {
     faulty.record();
     let options = TreeOptions::default().durability(Durability::None);
     for name in ["one", "two"] {
-        archive.import_tree(name, &tree, &options, &mut |_| ()).unwrap();
+        archive.import_tree(name, &place.path("tree"), &options, &mut |_| ()).unwrap();
     }
     archive.store().sync().unwrap();
     let trace = faulty.trace();
@@ -256,18 +264,17 @@ fn many_files_take_one_sync() {
 /// A failing call at every place of an import, and a power failure after it.
 #[test]
 fn an_interrupted_import_leaves_the_last_version_or_adds_the_new_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let tree = folder.path().join("tree");
-    let mut random = Random::new(first_seed());
+    let (mut place, mut random) = (Place::new(), Random::new(first_seed()));
+    let tree = place.path("tree");
     create_random(&mut random, &tree, 30).unwrap();
     let disk = MemoryFolder::new();
     let small = || options().segment_bytes(1 << 16);
     let archive = Archive::new(small().open_in(Arc::new(disk.clone())).unwrap());
-    import(&archive, "tree", &tree);
-    let before = snapshot(&tree).unwrap();
+    archive.import_tree("tree", &tree, &TreeOptions::default(), &mut |_| ()).unwrap();
+    let before = place.snapshot("tree");
     archive.into_store().close().unwrap();
-    fs::write(tree.join("new"), random.bytes(100_000)).unwrap();
-    let after = snapshot(&tree).unwrap();
+    place.write("tree/new", random.bytes(100_000));
+    let after = place.snapshot("tree");
     let (mut interrupted, mut calls) = (0, 0);
     for at in 0.. {
         let fault = Fault { at, lasting: true, failure: Failure::Eio };
@@ -280,12 +287,11 @@ fn an_interrupted_import_leaves_the_last_version_or_adds_the_new_one() {
         }
         let kept = [0, 50, 100][usize::try_from(at % 3).unwrap()];
         let store = small().open_in(Arc::new(start.crash_clone(kept, at)));
-        let archive = Archive::new(store.unwrap());
-        let copy = folder.path().join(format!("copy {at}"));
-        assert_eq!(restore_newest(&archive, "tree", &copy).problems, [], "call {at}");
-        let found = snapshot(&copy).unwrap();
+        place.archive = Archive::new(store.unwrap());
+        assert_eq!(place.restore_newest("tree", "copy").problems, [], "call {at}");
+        let found = place.snapshot("copy");
         assert!(found == before || found == after, "call {at}");
-        fs::remove_dir_all(copy).unwrap();
+        fs::remove_dir_all(place.path("copy")).unwrap();
         calls += 1;
         if faulty.struck().is_none() {
             break;
@@ -297,11 +303,10 @@ fn an_interrupted_import_leaves_the_last_version_or_adds_the_new_one() {
 /// Once such a file had a size that it never had, and nothing but the import said so.
 #[test]
 fn a_file_that_changes_while_it_is_read_is_read_again_or_marked() {
-    let folder = tempfile::tempdir().unwrap();
-    let (file, copy) = (folder.path().join("file"), folder.path().join("copy"));
     for changes in [1, 2] {
-        fs::write(&file, Random::new(1).bytes(3_000_000)).unwrap();
-        let archive = archive();
+        let place = Place::new();
+        let (archive, file) = (&place.archive, place.path("file"));
+        place.write("file", Random::new(1).bytes(3_000_000));
         // Once in each pass over the file, which a read of nothing ends.
         let (mut left, mut is_due) = (changes, true);
         let progress = &mut |bytes| {
@@ -316,7 +321,7 @@ fn a_file_that_changes_while_it_is_read_is_read_again_or_marked() {
         let imported = archive.import_tree("file", &file, &options, progress).unwrap();
         let (_, entry) = archive.find("file").unwrap();
         let Kind::File(stored) = entry.kind else { panic!("a file") };
-        let restored = restore_newest(&archive, "file", &copy);
+        let restored = place.restore_newest("file", "copy");
         let marked = changes == 2;
         assert_eq!(stored.changed_while_read, marked);
         assert_eq!(imported.problems.len(), usize::from(marked));
@@ -324,7 +329,7 @@ fn a_file_that_changes_while_it_is_read_is_read_again_or_marked() {
         let verified = archive.verify(|_| ()).unwrap();
         assert_eq!((verified.broken.len(), verified.changed.len()), (0, usize::from(marked)));
         if !marked {
-            assert!(fs::read(&copy).unwrap() == fs::read(&file).unwrap());
+            assert!(fs::read(place.path("copy")).unwrap() == fs::read(&file).unwrap());
         }
     }
 }
@@ -333,8 +338,8 @@ fn a_file_that_changes_while_it_is_read_is_read_again_or_marked() {
 fn holes_stay_holes() {
     use std::os::unix::fs::FileExt;
 
-    let folder = tempfile::tempdir().unwrap();
-    let (file, copy) = (folder.path().join("file"), folder.path().join("copy"));
+    let mut place = Place::new();
+    let (file, copy) = (place.path("file"), place.path("copy"));
     let sparse = fs::File::create(&file).unwrap();
     sparse.set_len(50_000_001).unwrap();
     let data = Random::new(1).bytes(10_000);
@@ -343,19 +348,18 @@ fn holes_stay_holes() {
     }
     let on_disk = |path: &Path| fs::metadata(path).unwrap().blocks() * 512;
     for chunking in [Chunking::default(), Chunking::ByContent(16 << 10)] {
-        let archive = archive();
+        place.archive = archive();
         let options = TreeOptions::default().chunking(chunking);
-        archive.import_tree("file", &file, &options, &mut |_| ()).unwrap();
-        restore_newest(&archive, "file", &copy);
+        place.archive.import_tree("file", &file, &options, &mut |_| ()).unwrap();
+        place.restore_newest("file", "copy");
         assert!(fs::read(&copy).unwrap() == fs::read(&file).unwrap());
         let (before, after) = (on_disk(&file), on_disk(&copy));
         assert!(after <= before + 100_000, "{after} bytes on disk, {before} before");
     }
     // Zeros that were written stay written.
-    fs::write(&file, vec![0; 1_000_000]).unwrap();
-    let archive = archive();
-    import(&archive, "file", &file);
-    restore_newest(&archive, "file", &copy);
+    place.write("file", vec![0; 1_000_000]);
+    place.import("file");
+    place.restore_newest("file", "copy");
     assert_eq!(on_disk(&copy), on_disk(&file));
 }
 

@@ -1,5 +1,6 @@
 //! What an ordered store does in particular cases, one per test.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,6 +22,11 @@ fn options() -> LsmOptions {
 
 fn key(number: u32) -> Vec<u8> {
     format!("{number:06}").into_bytes()
+}
+
+/// Puts a value under each of these numbers.
+fn fill(store: &LsmStore, numbers: Range<u32>, value: &[u8]) -> Result<(), Error> {
+    numbers.into_iter().try_for_each(|number| store.put(&key(number), value, NONE))
 }
 
 #[test]
@@ -97,9 +103,7 @@ fn an_ingestion_out_of_order_is_refused_as_a_whole() -> Outcome {
 fn a_compaction_leaves_one_run_without_old_versions_and_deletions() -> Outcome {
     let store = options().open_in(Arc::new(MemoryFolder::new()))?;
     for round in 0..3_u8 {
-        for number in 0..500 {
-            store.put(&key(number), &[round; 40], NONE)?;
-        }
+        fill(&store, 0..500, &[round; 40])?;
     }
     for number in 0..250 {
         store.delete(&key(number * 2), NONE)?;
@@ -122,13 +126,9 @@ fn a_compaction_leaves_one_run_without_old_versions_and_deletions() -> Outcome {
 #[test]
 fn a_snapshot_keeps_what_it_sees_until_it_is_dropped() -> Outcome {
     let store = options().open_in(Arc::new(MemoryFolder::new()))?;
-    for number in 0..300 {
-        store.put(&key(number), b"old", NONE)?;
-    }
+    fill(&store, 0..300, b"old")?;
     let snapshot = store.snapshot();
-    for number in 0..300 {
-        store.put(&key(number), b"new", NONE)?;
-    }
+    fill(&store, 0..300, b"new")?;
     store.compact()?;
     assert_eq!(store.stats().runs[0].entries, 600);
     assert!(snapshot.iter()?.all(|entry| entry.is_ok_and(|(_, value)| value == b"old")));
@@ -223,9 +223,7 @@ fn a_manifest_of_an_earlier_moment_is_named() -> Outcome {
         if with_ingestion {
             store.ingest([("b", "2")])?;
         } else {
-            for number in 0..1_000 {
-                store.put(&key(number), &[0; 64], NONE)?;
-            }
+            fill(&store, 0..1_000, &[0; 64])?;
         }
         store.close()?;
         let mut files = folder.contents();
@@ -244,9 +242,7 @@ fn a_checkpoint_on_disk_shares_files_and_goes_its_own_way() -> Outcome {
     let folders = tempfile::tempdir()?;
     let (path, copy) = (folders.path().join("store"), folders.path().join("copy"));
     let store = options().open(&path)?;
-    for number in 0..1_000 {
-        store.put(&key(number), &[1; 40], NONE)?;
-    }
+    fill(&store, 0..1_000, &[1; 40])?;
     store.checkpoint(&copy)?;
     let again = store.checkpoint(&copy);
     assert!(matches!(again, Err(Error::NotEmpty { .. })), "{again:?}");
@@ -266,9 +262,7 @@ fn a_checkpoint_on_disk_shares_files_and_goes_its_own_way() -> Outcome {
 #[test]
 fn a_copy_that_fails_leaves_the_folder_empty() -> Outcome {
     let store = options().open_in(Arc::new(MemoryFolder::new()))?;
-    for number in 0..300 {
-        store.put(&key(number), &[1; 40], NONE)?;
-    }
+    fill(&store, 0..300, &[1; 40])?;
     for at in 2..20 {
         let disk = MemoryFolder::new();
         let fault = Fault { at, lasting: false, failure: Failure::Enospc };
