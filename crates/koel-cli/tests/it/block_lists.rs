@@ -32,7 +32,7 @@ fn a_hosts_file_is_asked_with_check_url() {
 #[test]
 fn a_key_is_made_as_the_build_made_it_by_every_verb() {
     let shell = filter_of("0.0.0.0 ads.example\n", "--format hosts");
-    assert_eq!(shell.run_with("add set", b"0.0.0.0 evil.example\n").code, 0);
+    shell.ok_with("add set", b"0.0.0.0 evil.example\n");
     assert_eq!(shell.check("", "http://evil.example/\n").text(), "evil.example\n");
     assert_eq!(shell.check("--url", "http://a.evil.example/\n").text(), "http://a.evil.example/\n");
     let ran = shell.check("--url -v", "http://b.example/\ntwo words\n\n");
@@ -44,7 +44,7 @@ fn a_key_is_made_as_the_build_made_it_by_every_verb() {
     assert_eq!(shell.check("-q", "Ads.Example.com.\n").code, 1);
     assert_eq!(shell.check("-q", "Ads.Example.\n").code, 0);
     assert_eq!(shell.run_with("count set", b"EVIL.example\n").text(), "1\tevil.example\n");
-    assert_eq!(shell.run_with("remove set", b"::1 evil.example\n").code, 0);
+    shell.ok_with("remove set", b"::1 evil.example\n");
     assert_eq!(shell.check("-q", "http://evil.example/\n").code, 1);
     let info = shell.ok("info --json set").json();
     assert_eq!(info["line_options"]["format"], "hosts");

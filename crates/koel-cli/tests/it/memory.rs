@@ -59,8 +59,7 @@ fn copies_pipes_and_options_give_the_answers_of_a_build_in_memory() {
     {
         shell.ok(&format!("build list -o plain {options}"));
         let words = format!("build - -o bounded --memory 100M {options}");
-        let ran = shell.run_with(&words, &lines(&list));
-        assert_eq!(ran.code, 0, "{}", ran.err);
+        let ran = shell.ok_with(&words, &lines(&list));
         let is_bounded = ran.err.contains(": 8 bytes per key for hashes, and a copy of the filter");
         assert_eq!(is_bounded, !options.contains("--keys"), "{}", ran.err);
         let count = |name: &str| shell.ok(&format!("count {name} list")).out;
@@ -81,9 +80,7 @@ fn copies_pipes_and_options_give_the_answers_of_a_build_in_memory() {
 fn standard_output_gets_the_filter_too() {
     let shell = Shell::new();
     let list = lines(&keys("key", 1000));
-    let ran = shell.run_with("build --memory 64M -o -", &list);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    shell.write("set", &ran.out);
+    shell.write("set", &shell.ok_with("build --memory 64M -o -", &list).out);
     shell.write("list", &list);
     shell.ok("info set");
     assert_eq!(shell.run("check -vq set list").code, 1);
@@ -95,8 +92,7 @@ fn too_little_memory_is_refused_with_what_is_needed() {
     let ran = shell.run_with("build --memory 100K -o set", &lines(&keys("key", 50_000)));
     assert!(ran.code == 2 && ran.err.contains("give --memory that or more"), "{}", ran.err);
     assert!(!shell.path("set").exists());
-    let refused = shell.run("build --memory 1M --grow -o set /dev/null");
-    assert_eq!(refused.code, 2);
+    assert_eq!(shell.run("build --memory 1M --grow -o set /dev/null").code, 2);
 }
 
 /// Input never decides how much memory is taken: a line that repeats is one key, or an error.
@@ -106,7 +102,5 @@ fn a_line_that_repeats_takes_no_memory() {
     let list = b"once\n".repeat(700_000);
     let ran = shell.run_with("build --memory 4M -o set", &list);
     assert!(ran.code == 2 && ran.err.contains("use --unique"), "{}", ran.err);
-    let ran = shell.run_with("build --memory 4M --unique --json -o set", &list);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    assert_eq!(ran.json()["keys"], 1);
+    assert_eq!(shell.ok_with("build --memory 4M --unique --json -o set", &list).json()["keys"], 1);
 }

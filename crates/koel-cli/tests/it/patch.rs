@@ -34,7 +34,7 @@ fn a_patched_filter_is_the_new_one_and_equal_for_everybody() {
     assert_eq!(shell.read("old"), shell.read("patched"));
     let piped = shell.ok("diff patched new --patch -");
     assert_eq!(&piped.out[..8], b"koelptch");
-    assert!(piped.err.contains("added"), "{}", piped.err);
+    piped.says("added");
 }
 
 #[test]

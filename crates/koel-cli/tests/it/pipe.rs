@@ -54,8 +54,7 @@ fn a_pipe_and_a_file_together_are_read_in_their_order() {
     shell.write("first", lines(&keys("first", 5_000)));
     shell.write("second", lines(&keys("second", 5_000)));
     shell.ok("build first second -o by-files");
-    let ran = shell.run_with("build - second -o by-pipe", &shell.read("first"));
-    assert_eq!(ran.code, 0, "{}", ran.err);
+    shell.ok_with("build - second -o by-pipe", &shell.read("first"));
     assert!(shell.read("by-pipe") == shell.read("by-files"));
 }
 
@@ -91,7 +90,7 @@ fn keys_chosen_against_the_estimate_of_distinct_keys_have_room() {
     shell.write("list", lines(&chosen));
     shell.ok("build list -o by-file");
     assert_eq!(shell.run("check -vq by-file list").code, 1);
-    assert_eq!(shell.run_with("build -o by-pipe", &lines(&chosen)).code, 0);
+    shell.ok_with("build -o by-pipe", &lines(&chosen));
     assert!(shell.read("by-pipe") == shell.read("by-file"));
     assert_eq!(shell.ok("info --json by-file").json()["capacity"], 2_000);
 }
@@ -113,7 +112,7 @@ fn a_long_pipe_without_temporary_space_is_refused_with_the_remedies() {
     shell.write("set", "");
     let ran = start(&shell, "build -o set", "absent", &many_lines()).wait_with_output().unwrap();
     let ran = Ran::of(ran);
-    ["TMPDIR", "--keys", "--grow"].into_iter().for_each(|remedy| ran.fails(remedy));
+    ran.fails("TMPDIR").says("--keys").says("--grow");
     assert!(shell.read("set").is_empty());
 }
 

@@ -181,8 +181,7 @@ fn a_filter_is_the_same_after_push_and_pull() {
             assert_eq!(ran.json()["keys"], u64::try_from(lines.len()).unwrap());
             assert!(shell.read("pulled") == shell.read(name), "{name} {options}");
         }
-        let ran = shell.ok(&format!("pull {url} -o -"));
-        assert!(ran.out == shell.read(name), "{name}");
+        assert!(shell.ok(&format!("pull {url} -o -")).out == shell.read(name), "{name}");
     }
     assert!(server.names().iter().all(|name| !name.contains("koel-part")), "{:?}", server.names());
 }
@@ -216,8 +215,7 @@ fn a_key_that_exists_is_replaced_only_by_a_filter_and_only_if_asked() {
     shell.run(&format!("push new {}", server.url("seen"))).fails("exists in 127.0.0.1:");
     shell.run(&format!("push new {}", server.url("names"))).fails("--replace");
     let ran = shell.run(&format!("push --replace new {}", server.url("names")));
-    ran.fails("names in 127.0.0.1:");
-    ran.fails("is not a filter, its type is list");
+    ran.fails("names in 127.0.0.1:").says("is not a filter, its type is list");
     shell.ok(&format!("pull {} -o pulled", server.url("seen")));
     assert!(shell.read("pulled") == shell.read("old"));
     shell.ok(&format!("push --replace new {}", server.url("seen")));

@@ -85,7 +85,7 @@ fn a_changed_file_keeps_its_owner() {
     if std::os::unix::fs::chown(&path, Some(1234), Some(4321)).is_err() {
         return;
     }
-    assert_eq!(shell.run_with("add set", b"new\n").code, 0);
+    shell.ok_with("add set", b"new\n");
     let owner = fs::metadata(&path).unwrap();
     assert_eq!((owner.uid(), owner.gid()), (1234, 4321));
 }

@@ -54,8 +54,7 @@ fn importing_a_folder_skips_the_store_inside_it() {
 #[test]
 fn a_stream_is_imported_under_a_name() {
     let shell = Shell::new();
-    let ran = shell.run_with("store import - --name stream --db db", b"streamed");
-    assert_eq!(ran.code, 0, "{}", ran.err);
+    shell.ok_with("store import - --name stream --db db", b"streamed");
     assert_eq!(shell.ok("store export stream --db db -o -").out, b"streamed");
     for words in ["store import - --db db", "store import a b --name c --db db"] {
         shell.write("a", "a");
@@ -92,7 +91,7 @@ fn records_are_put_got_and_deleted_in_both_kinds_of_stores() {
         shell.write("picture", &bytes);
         shell.ok("store put picture -f picture --db db");
         assert!(shell.ok("store get picture --db db").out == bytes);
-        assert_eq!(shell.run_with("store put piped --db db", b"a\0b\n").code, 0);
+        shell.ok_with("store put piped --db db", b"a\0b\n");
         assert_eq!(shell.ok("store get piped --db db").out, b"a\0b\n");
         let both = shell.ok("store get greeting piped --db db");
         assert_eq!(both.text(), "greeting\thello\npiped\ta\\x00b\\n\n");
@@ -229,8 +228,7 @@ fn a_value_of_unknown_length_is_read_to_its_end() {
     let value = "a line\n".repeat(40_000);
     for words in ["", "-f -", "-f /dev/stdin"] {
         shell.ok("store put key precious --db db");
-        let ran = shell.run_with(&format!("store put key --db db {words}"), value.as_bytes());
-        assert_eq!(ran.code, 0, "{words}: {}", ran.err);
+        shell.ok_with(&format!("store put key --db db {words}"), value.as_bytes());
         assert!(shell.ok("store get key --db db").text() == value, "{words}");
     }
     shell.write("file", &value);

@@ -89,7 +89,7 @@ fn damage_is_found_and_the_rest_is_salvaged() {
         records.insert(format!("key{number:02}"), value);
     }
     let lines: String = records.iter().map(|(key, value)| format!("{key}\t{value}\n")).collect();
-    assert_eq!(shell.run_with("store load --db db", lines.as_bytes()).code, 0);
+    shell.ok_with("store load --db db", lines.as_bytes());
     shell.ok("store gc --db db");
     let tables = fs::read_dir(shell.path("db")).unwrap().map(|file| file.unwrap().path());
     let table = tables.filter(|path| path.extension().is_some_and(|end| end == "table")).last();

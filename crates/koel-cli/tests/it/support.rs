@@ -87,16 +87,19 @@ impl Shell {
 
     /// Runs `koel` and expects exit code 0.
     pub(crate) fn ok(&self, words: &str) -> Ran {
-        let ran = self.run(words);
+        self.ok_with(words, b"")
+    }
+
+    /// Runs `koel` with this on standard input, and expects exit code 0.
+    pub(crate) fn ok_with(&self, words: &str, input: &[u8]) -> Ran {
+        let ran = self.run_with(words, input);
         assert_eq!(ran.code, 0, "koel {words}: {}", ran.err);
         ran
     }
 
     /// Builds `name` from these keys.
     pub(crate) fn build(&self, name: &str, keys: &[String], options: &str) {
-        let words = format!("build -o {name} {options}");
-        let ran = self.run_with(&words, &lines(keys));
-        assert_eq!(ran.code, 0, "koel {words}: {}", ran.err);
+        self.ok_with(&format!("build -o {name} {options}"), &lines(keys));
     }
 }
 
@@ -121,17 +124,24 @@ impl Ran {
 
     /// It has printed nothing, and ended with exit code 2 and one line of error, which says this.
     #[track_caller]
-    pub(crate) fn fails(&self, says: &str) {
+    pub(crate) fn fails(&self, says: &str) -> &Self {
         assert_eq!(self.out.len(), 0, "{}: {}", self.words, self.err);
-        self.fails_late(says);
+        self.fails_late(says)
     }
 
     /// The same, but it may have printed something before.
     #[track_caller]
-    pub(crate) fn fails_late(&self, says: &str) {
+    pub(crate) fn fails_late(&self, says: &str) -> &Self {
         let Self { words, code, err, .. } = self;
         assert_eq!((*code, err.lines().count()), (2, 1), "{words}: {err}");
-        assert!(err.contains(says), "{words}: {err}");
+        self.says(says)
+    }
+
+    /// Standard error says this.
+    #[track_caller]
+    pub(crate) fn says(&self, part: &str) -> &Self {
+        assert!(self.err.contains(part), "{}: {}", self.words, self.err);
+        self
     }
 
     pub(crate) fn text(&self) -> &str {

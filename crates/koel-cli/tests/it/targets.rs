@@ -116,8 +116,7 @@ fn a_stream_is_judged_by_its_header() {
         bash(&shell, &format!("timeout 120 bash -c '{line}'"))
             .fails(fault.trim_start_matches("bytes "));
     }
-    let checked = bash(&shell, "$K check <(cat set) list");
-    assert!(checked.out == shell.read("list"));
+    assert!(bash(&shell, "$K check <(cat set) list").out == shell.read("list"));
 }
 
 /// Regression: any file was overwritten.
@@ -127,9 +126,7 @@ fn a_file_that_is_no_filter_is_replaced_only_with_force() {
     for verb in ["build list", "merge set set"] {
         for text in ["another list\n", "k", "koel\r\n\x1a"] {
             shell.write("text", text);
-            let ran = shell.run(&format!("{verb} -o text"));
-            ran.fails("");
-            assert!(ran.err.contains("is not a filter") && ran.err.contains("--force"));
+            shell.run(&format!("{verb} -o text")).fails("is not a filter").says("--force");
             assert!(shell.read("text") == text.as_bytes());
         }
         shell.ok(&format!("{verb} -o text --force"));
@@ -163,9 +160,7 @@ fn a_read_only_file_is_replaced_only_with_force() {
         "build list -o link",
         "merge set set -o set",
     ] {
-        let ran = shell.run(words);
-        ran.fails("");
-        assert!(ran.err.contains("read-only") && ran.err.contains("chmod"), "{}", ran.err);
+        shell.run(words).fails("read-only").says("chmod");
         assert!(shell.read("set") == before, "{words}");
     }
     for words in ["build list -o link --force", "merge set set -o set --force"] {

@@ -111,7 +111,7 @@ fn an_unreadable_file_or_folder_is_named_and_the_rest_is_kept() {
     let ran = as_another_user(&shell, open, "store import tree --db db --json");
     assert_eq!((ran.code, ran.err.lines().count()), (1, 2), "{}", ran.err);
     for name in closed {
-        assert!(ran.err.contains(&format!("koel: {name}: it cannot be read")), "{}", ran.err);
+        ran.says(&format!("koel: {name}: it cannot be read"));
     }
     let report = ran.json();
     assert_eq!((&report["files"], &report["folders"]), (&4.into(), &5.into()), "{report}");
@@ -292,8 +292,7 @@ fn a_full_disk_ends_an_export_and_leaves_no_part_of_a_file() {
         shell.write(&format!("tree/{name}"), Random::new(1).bytes(300_000));
     }
     shell.ok("store import tree --db db");
-    let limited = bash(&shell, "ulimit -f 100; $K store export tree --db db -o out");
-    limited.fails("");
+    bash(&shell, "ulimit -f 100; $K store export tree --db db -o out").fails("");
     assert_eq!(paths(&shell, "out"), [""]);
     shell.ok("store export tree --db db -o out");
     assert_eq!(paths(&shell, "out"), ["", "a", "b", "c"]);
@@ -346,7 +345,7 @@ fn a_part_of_a_folder_is_removed_only_if_that_is_asked_for() {
     let shell = shell_with_tree();
     shell.ok("store import tree --db db");
     shell.ok("store import tree --db db");
-    assert_eq!(shell.run_with("store import - --name a --db db", b"text").code, 0);
+    shell.ok_with("store import - --name a --db db", b"text");
     let ran = shell.run("store rm a tree/sub/c.txt --db db");
     ran.fails("");
     assert!(listed(&shell, "").contains(&"a".to_owned()), "nothing is removed");
@@ -372,7 +371,7 @@ fn times_are_listed() {
     let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
     file.set_modified(time).unwrap();
     shell.ok("store import tree --db db");
-    assert_eq!(shell.run_with("store import - --name stream --db db", b"text").code, 0);
+    shell.ok_with("store import - --name stream --db db", b"text");
     let text = shell.ok("store ls tree/a.txt stream --db db").text().to_owned();
     let file = "                5  2001-09-09T01:46:40Z  tree/a.txt\n";
     let stream = "                4  -                     stream\n";

@@ -106,8 +106,7 @@ fn the_error_for_a_pipe_that_cannot_be_copied_names_both_remedies() {
     let mut command = shell.command();
     command.args(["dedup", "--format", "adblock"]).env("TMPDIR", shell.path("absent"));
     let ran = Ran::of(command.stdin(std::process::Stdio::piped()).output().unwrap());
-    ran.fails("TMPDIR");
-    assert!(ran.err.contains("name a file"), "{}", ran.err);
+    ran.fails("TMPDIR").says("name a file");
 }
 
 #[cfg(unix)]
