@@ -196,6 +196,12 @@ pub(crate) fn print_after(done: &str, text: &str) -> Result<Outcome, Failure> {
     })
 }
 
+/// Says something about a file or a folder on standard error.
+pub(crate) fn say_of(path: &Path, sentence: &str) -> Result<(), Failure> {
+    let name = escape_controls(&path.display().to_string());
+    print_to_stderr(&format!("koel: {name}: {sentence}\n"))
+}
+
 /// Prints a text on standard error, where it does not mix with the results.
 pub(crate) fn print_to_stderr(text: &str) -> Result<(), Failure> {
     io::stderr()

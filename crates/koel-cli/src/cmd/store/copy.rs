@@ -62,11 +62,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     new.close(target)?;
     output::print(&format!("records  {} copied\n", grouped(copied)))?;
     if left > 0 {
-        output::print_to_stderr(&format!(
-            "koel: {}: {} of imported files left behind; use `koel store export` for files\n",
-            args.from.display(),
-            counted(left, "record")
-        ))?;
+        let records = format!("{} of imported files left behind", counted(left, "record"));
+        let advice = "use `koel store export` for files";
+        output::say_of(&args.from, &format!("{records}; {advice}"))?;
     }
     Ok(Outcome::some_if(left == 0))
 }

@@ -171,10 +171,7 @@ impl Database {
             }
             if waited > SILENT && !is_told {
                 is_told = true;
-                output::print_to_stderr(&format!(
-                    "koel: {}: waiting for another process that uses the store\n",
-                    self.db.display()
-                ))?;
+                output::say_of(&self.db, "waiting for another process that uses the store")?;
             }
             thread::sleep(PAUSE);
         }
@@ -206,13 +203,9 @@ impl Database {
     fn report_torn(&self, torn: Option<&TornEnd>, access: Access) -> Result<(), Failure> {
         let Some(torn) = torn else { return Ok(()) };
         let what_was_done = if access == Access::Read { "ignored" } else { "removed" };
-        output::print_to_stderr(&format!(
-            "koel: {}: {what_was_done} {} bytes of an interrupted write in {}; no durable data is \
-             lost\n",
-            self.db.display(),
-            torn.bytes,
-            torn.file
-        ))
+        let TornEnd { bytes, file, .. } = torn;
+        let what = format!("{what_was_done} {bytes} bytes of an interrupted write in {file}");
+        output::say_of(&self.db, &format!("{what}; no durable data is lost"))
     }
 
     /// Whether `folder` is the folder of the store.
@@ -243,10 +236,14 @@ impl Database {
         closed
     }
 
+    /// Reports what was done before an error ended the command.
+    pub(super) fn report_done(&self, done: &str) -> Result<(), Failure> {
+        output::say_of(&self.db, &format!("{done} before the error that follows"))
+    }
+
     /// Reports on standard error that a name to remove is not in the store.
     pub(crate) fn report_not_found(&self, name: &[u8]) -> Result<(), Failure> {
-        let name = escape(name);
-        output::print_to_stderr(&format!("koel: {}: \"{name}\" not found\n", self.db.display()))
+        output::say_of(&self.db, &format!("\"{}\" not found", escape(name)))
     }
 
     pub(crate) fn failure(&self, error: Error) -> Failure {

@@ -3,7 +3,6 @@
 use super::database::{Access, Database};
 use super::key::KeyArgs;
 use crate::failure::{Failure, Outcome};
-use crate::output::print_to_stderr;
 use crate::quantity::counted;
 
 #[derive(Debug, clap::Args)]
@@ -34,10 +33,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         db.report_not_found(&key)
     });
     if deleted.is_err() && done > 0 {
-        let (folder, keys) = (db.folder().display(), counted(done, "key"));
-        print_to_stderr(&format!(
-            "koel: {folder}: {keys} deleted before the error that follows\n"
-        ))?;
+        db.report_done(&format!("{} deleted", counted(done, "key")))?;
     }
     deleted?;
     db.close_changed(store)?;

@@ -196,11 +196,8 @@ fn name_in(archive: &Archive, args: &Args, name: &[u8], path: &Path) -> Result<V
     let before =
         archive.name_of_source(&real).map_err(|error| args.database.archive_failure(error))?;
     let Some(before) = before.filter(|before| before != name) else { return Ok(name.to_owned()) };
-    output::print_to_stderr(&format!(
-        "koel: {}: imported as \"{}\", its name in the store; --name gives another\n",
-        path.display(),
-        escape(&before)
-    ))?;
+    let name = format!("imported as \"{}\", its name in the store", escape(&before));
+    output::say_of(path, &format!("{name}; --name gives another"))?;
     Ok(before)
 }
 

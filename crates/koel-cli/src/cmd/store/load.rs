@@ -14,13 +14,13 @@ use super::database::{Access, Database, Records};
 use super::key::{self, KeyForm};
 use crate::escape::unescape;
 use crate::failure::{Failure, Outcome};
+use crate::input;
 use crate::lines::text::Content;
 use crate::lines::{LineEnd, Lines, decode, fields};
 use crate::progress::{Progress, Stdout};
 use crate::quantity::{counted, grouped};
 use crate::report::Report;
 use crate::streams::Warnings;
-use crate::{input, output};
 
 /// The longest line: input without line ends does not decide how much memory is taken.
 const LONGEST: usize = 64 << 20;
@@ -94,11 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     // What was stored stays, also before an error.
     let closed = db.close_changed(store);
     if loaded.is_err() && stored > 0 {
-        output::print_to_stderr(&format!(
-            "koel: {}: {} stored before the error that follows\n",
-            db.folder().display(),
-            counted(stored, "record")
-        ))?;
+        db.report_done(&format!("{} stored", counted(stored, "record")))?;
     }
     loaded.and(closed)?;
     let mut report = Report::default();

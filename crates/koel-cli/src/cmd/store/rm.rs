@@ -11,7 +11,7 @@ use super::database::{Access, Database};
 use super::name;
 use crate::escape::escape;
 use crate::failure::{Failure, Outcome};
-use crate::output::print_to_stderr;
+use crate::output;
 use crate::quantity::counted;
 
 #[derive(Debug, clap::Args)]
@@ -103,9 +103,8 @@ fn remove_part(archive: &Archive, name: &[u8], db: &Database) -> Result<bool, Fa
     if versions == 0 {
         return Ok(false);
     }
-    let (folder, name) = (db.folder().display(), escape(name));
-    let from = counted(versions, "version");
-    print_to_stderr(&format!("koel: {folder}: \"{name}\" removed from {from}\n"))?;
+    let (name, from) = (escape(name), counted(versions, "version"));
+    output::say_of(db.folder(), &format!("\"{name}\" removed from {from}"))?;
     Ok(true)
 }
 

@@ -62,13 +62,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         form.print_record(&key, &value[..], db, &mut out)
     };
-    if !is_empty(&from, &to) {
-        let mut range = store.range((from, to)).map_err(|error| db.failure(error))?;
-        if args.reverse {
-            range.rev().try_for_each(print)?;
-        } else {
-            range.try_for_each(&mut print)?;
-        }
+    let mut range = store.range((from, to)).map_err(|error| db.failure(error))?;
+    if args.reverse {
+        range.rev().try_for_each(print)?;
+    } else {
+        range.try_for_each(&mut print)?;
     }
     out.finish()?;
     Ok(Outcome::Done)
@@ -94,11 +92,6 @@ fn after(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut end = prefix[..=last].to_vec();
     end[last] += 1;
     Some(end)
-}
-
-/// Whether no key is between the bounds.
-fn is_empty(from: &Bound<Vec<u8>>, to: &Bound<Vec<u8>>) -> bool {
-    matches!((from, to), (Bound::Included(from), Bound::Excluded(to)) if from >= to)
 }
 
 #[cfg(test)]
