@@ -40,8 +40,7 @@ fn inverting_selects_exactly_the_other_lines() {
 
 #[test]
 fn the_exit_code_tells_whether_a_line_was_selected() {
-    let shell = Shell::new();
-    shell.build("set", &keys("member", 100), "--fpr 1e-9");
+    let shell = Shell::with_filter("set", &keys("member", 100), "--fpr 1e-9");
     let member = lines(&keys("member", 1));
     for (words, input, code, out) in [
         ("check set", &member[..], 0, &member[..]),
@@ -60,8 +59,7 @@ fn the_exit_code_tells_whether_a_line_was_selected() {
 
 #[test]
 fn a_quiet_check_stops_at_the_first_match() {
-    let shell = Shell::new();
-    shell.build("set", &keys("member", 10), "");
+    let shell = Shell::with_filter("set", &keys("member", 10), "");
     shell.write("first", lines(&keys("member", 1)));
     // The second input cannot be read; it is never opened.
     shell.write("second", [0x1f, 0x8b, 8, 0, 1, 2, 3]);
@@ -111,8 +109,7 @@ fn an_empty_input_makes_an_empty_filter_and_a_warning() {
 
 #[test]
 fn the_report_counts_copies_and_estimates_distinct_keys() {
-    let shell = Shell::new();
-    shell.write("input", lines(&copies(&keys("key", 20_000), 5)));
+    let shell = Shell::with("input", lines(&copies(&keys("key", 20_000), 5)));
     for options in ["", "--keys 20k"] {
         let mut sum = 0.0;
         for seed in 0..10 {
@@ -151,8 +148,7 @@ fn the_hint_for_repeated_lines_gives_a_smaller_filter_with_all_keys() {
 
 #[test]
 fn a_replaced_file_keeps_its_permissions_and_no_temporary_file_is_left() {
-    let shell = Shell::new();
-    shell.build("set", &keys("key", 10), "");
+    let shell = Shell::with_filter("set", &keys("key", 10), "");
     #[cfg(unix)]
     {
         use std::os::unix::fs::{PermissionsExt, symlink};
@@ -187,8 +183,7 @@ fn removed_keys_are_found_again_at_the_stated_rate() {
 /// Damage hides keys, so "absent" needs the checksum, and a found key does not.
 #[test]
 fn a_large_damaged_filter_gives_no_absent_key() {
-    let shell = Shell::new();
-    shell.write("list", "a\nb\n");
+    let shell = Shell::with("list", "a\nb\n");
     shell.ok("build list --keys 12M -o set");
     let mut bytes = shell.read("set");
     assert!(bytes.len() > 17 << 20);

@@ -69,8 +69,7 @@ fn a_full_filter_gives_exit_code_3_after_the_processed_lines_are_printed() {
 
 #[test]
 fn a_filter_that_grows_prefers_speed_unless_told_otherwise_and_a_fixed_one_size() {
-    let shell = Shell::new();
-    shell.write("input", lines(&keys("line", 20_000)));
+    let shell = Shell::with("input", lines(&keys("line", 20_000)));
     // Which lines are dropped wrongly depends on the buckets.
     let printed = |options: &str| shell.ok(&format!("dedup input --fpr 0.05 {options}")).out;
     assert!(printed("") == printed("--prefer fast") && printed("") != printed("--prefer small"));
@@ -96,8 +95,7 @@ fn a_pipe_whose_lines_would_wait_for_its_end_is_refused() {
 fn a_closed_standard_output_is_an_error_where_something_is_printed() {
     use crate::support::bash;
 
-    let shell = Shell::new();
-    shell.write("list", "a\n");
+    let shell = Shell::with("list", "a\n");
     shell.ok("build list -o set");
     for (line, code) in [
         ("dedup list", 2),

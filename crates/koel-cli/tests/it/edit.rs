@@ -51,8 +51,7 @@ fn removing_all_copies_leaves_the_filter_of_the_other_keys() {
 
 #[test]
 fn removing_absent_keys_gives_exit_code_1_and_removes_the_others() {
-    let shell = Shell::new();
-    shell.build("set", &keys("key", 100), "--fpr 1e-9");
+    let shell = Shell::with_filter("set", &keys("key", 100), "--fpr 1e-9");
     let mut half = keys("key", 50);
     half.extend(keys("absent", 20));
     let ran = shell.run_with("remove set", &lines(&half));
@@ -66,8 +65,7 @@ fn removing_absent_keys_gives_exit_code_1_and_removes_the_others() {
 
 #[test]
 fn an_add_to_a_full_filter_changes_nothing_and_gives_exit_code_3() {
-    let shell = Shell::new();
-    shell.build("set", &keys("old", 1_000), "--keys 1k");
+    let shell = Shell::with_filter("set", &keys("old", 1_000), "--keys 1k");
     let before = shell.read("set");
     let ran = shell.run_with("add set", &lines(&keys("new", 10_000)));
     assert_eq!(ran.code, 3);
@@ -78,8 +76,7 @@ fn an_add_to_a_full_filter_changes_nothing_and_gives_exit_code_3() {
 
 #[test]
 fn a_unique_add_skips_keys_already_in_the_filter() {
-    let shell = Shell::new();
-    shell.build("set", &keys("key", 100), "--fpr 1e-9 --keys 1000");
+    let shell = Shell::with_filter("set", &keys("key", 100), "--fpr 1e-9 --keys 1000");
     let ran = shell.run_with("add --unique --json set", &lines(&keys("key", 150)));
     assert_eq!(ran.json()["added"], 50);
     let ran = shell.run_with("add --json set", &lines(&keys("key", 150)));
@@ -88,8 +85,7 @@ fn a_unique_add_skips_keys_already_in_the_filter() {
 
 #[test]
 fn concurrent_edits_are_all_kept() {
-    let shell = Shell::new();
-    shell.build("set", &[], "--keys 10k");
+    let shell = Shell::with_filter("set", &[], "--keys 10k");
     std::thread::scope(|scope| {
         for writer in 0..8 {
             let shell = &shell;

@@ -75,8 +75,7 @@ fn a_full_fixed_filter_takes_any_number_of_keys_after_koel_grow() {
 
 #[test]
 fn reserved_room_is_available_and_can_be_freed() {
-    let shell = Shell::new();
-    shell.build("set", &keys("key", 1_000), "--keys 1k");
+    let shell = Shell::with_filter("set", &keys("key", 1_000), "--keys 1k");
     let roomy = number(&shell.ok("grow set --keys 100k --json").json(), "size_in_bytes");
     let added = shell.run_with("add set", &lines(&keys("new", 99_000)));
     assert_eq!(added.code, 0);
@@ -91,8 +90,7 @@ fn reserved_room_is_available_and_can_be_freed() {
 
 #[test]
 fn a_growable_filter_with_keys_grows_beyond_its_capacity() {
-    let shell = Shell::new();
-    shell.build("set", &keys("key", 20_000), "--keys 2k --grow --fpr 0.01");
+    let shell = Shell::with_filter("set", &keys("key", 20_000), "--keys 2k --grow --fpr 0.01");
     let info = shell.ok("info --json set").json();
     assert_eq!((&info["keys"], &info["capacity"]), (&20_000.into(), &2_000.into()));
     assert!(number(&info, "load_factor") > 0.85, "{info}");
@@ -100,8 +98,7 @@ fn a_growable_filter_with_keys_grows_beyond_its_capacity() {
 
 #[test]
 fn a_filter_that_cannot_grow_at_its_rate_stays_unchanged() {
-    let shell = Shell::new();
-    shell.build("set", &keys("key", 10), "--keys 10 --fpr 1e-9");
+    let shell = Shell::with_filter("set", &keys("key", 10), "--keys 10 --fpr 1e-9");
     let before = shell.read("set");
     shell.run("grow set").fails("unchanged");
     assert!(shell.read("set") == before);
@@ -109,8 +106,7 @@ fn a_filter_that_cannot_grow_at_its_rate_stays_unchanged() {
 
 #[test]
 fn plan_info_and_add_tell_correctly_which_filters_can_grow() {
-    let shell = Shell::new();
-    shell.write("list", lines(&keys("key", 300)));
+    let shell = Shell::with("list", lines(&keys("key", 300)));
     shell.write("more", lines(&keys("more", 3_000)));
     for (row, prefer) in ["small", "fast"].iter().enumerate() {
         for fpr in ["0.1", "1e-6", "3e-7", "1e-7", "3e-8", "5e-9"] {
@@ -146,8 +142,7 @@ fn the_error_for_a_refused_rate_names_a_possible_one() {
 
 #[test]
 fn a_grown_filter_merges_into_a_fixed_one_only_after_koel_grow() {
-    let shell = Shell::new();
-    shell.build("fixed", &keys("a", 1_000), "--keys 1k");
+    let shell = Shell::with_filter("fixed", &keys("a", 1_000), "--keys 1k");
     shell.build("grown", &keys("b", 5_000), "--keys 1k --grow");
     shell.run("merge fixed grown -o all").fails("koel grow fixed");
     shell.ok("grow fixed");

@@ -31,8 +31,7 @@ fn the_figures_match_the_file() {
 
 #[test]
 fn damage_to_the_table_is_reported_with_the_header_and_exit_code_2() {
-    let shell = Shell::new();
-    shell.build("set", &keys("key", 1_000), "");
+    let shell = Shell::with_filter("set", &keys("key", 1_000), "");
     let intact = shell.read("set");
     let mut damaged = intact.clone();
     damaged[intact.len() - 100] ^= 4;
@@ -47,8 +46,7 @@ fn damage_to_the_table_is_reported_with_the_header_and_exit_code_2() {
 
 #[test]
 fn the_histogram_has_a_bar_per_number_of_entries() {
-    let shell = Shell::new();
-    shell.build("set", &keys("key", 10_000), "");
+    let shell = Shell::with_filter("set", &keys("key", 10_000), "");
     let ran = shell.ok("info set");
     let bars: Vec<usize> = ran
         .text()

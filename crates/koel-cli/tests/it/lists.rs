@@ -273,8 +273,7 @@ fn text_in_utf_16_that_is_damaged_is_refused_and_other_text_read_with_a_warning(
 
 #[test]
 fn wrong_options_for_lines_give_their_remedy() {
-    let shell = Shell::new();
-    shell.write("list", "a,b\n");
+    let shell = Shell::with("list", "a,b\n");
     for (options, remedy) in [
         ("--field -1", "the number of a field, or its name"),
         ("--field x", "list: its header has no field x, but: a,b"),
@@ -294,8 +293,7 @@ fn wrong_options_for_lines_give_their_remedy() {
 
 #[test]
 fn a_column_is_taken_by_its_name_and_the_header_printed_once() {
-    let shell = Shell::new();
-    shell.write("list.csv", "\u{feff}id,\"mail\"\r\n1,ann@a\r\n2,bob@b\r\n");
+    let shell = Shell::with("list.csv", "\u{feff}id,\"mail\"\r\n1,ann@a\r\n2,bob@b\r\n");
     let built = shell.ok("build list.csv --csv --field mail --json -o set").json();
     assert_eq!((&built["keys"], &built["capacity"]), (&2.into(), &2.into()));
     // The columns of another input may be in another order.

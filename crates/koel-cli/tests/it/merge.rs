@@ -40,8 +40,7 @@ fn a_union_of_three_parts_matches_a_filter_of_the_whole() {
 
 #[test]
 fn incompatible_filters_are_refused() {
-    let shell = Shell::new();
-    shell.build("set", &keys("a", 100), "--keys 1000");
+    let shell = Shell::with_filter("set", &keys("a", 100), "--keys 1000");
     for other in [
         "--keys 2000",
         "--keys 1000 --fpr 0.01",
@@ -58,8 +57,7 @@ fn incompatible_filters_are_refused() {
 
 #[test]
 fn a_union_that_does_not_fit_gives_exit_code_3_and_no_file() {
-    let shell = Shell::new();
-    shell.build("a", &keys("a", 1_000), "--keys 1000");
+    let shell = Shell::with_filter("a", &keys("a", 1_000), "--keys 1000");
     shell.build("b", &keys("b", 1_000), "--keys 1000");
     let ran = shell.run("merge a b -o union");
     assert_eq!(ran.code, 3);

@@ -4,8 +4,7 @@ use crate::support::{Shell, bash, keys, lines};
 
 /// A filter and a store with something in them.
 fn shell() -> Shell {
-    let shell = Shell::new();
-    shell.build("set", &keys("key", 100), "");
+    let shell = Shell::with_filter("set", &keys("key", 100), "");
     shell.write("list", lines(&keys("key", 100)));
     shell.ok("store put key value --db log");
     shell.ok("store create sorted --ordered");

@@ -4,8 +4,7 @@ use crate::support::{Shell, keys, lines};
 
 /// Two nights of a list: `old` is published, `new` is built like it. 60 keys go and 40 come.
 fn two_nights(options: &str) -> Shell {
-    let shell = Shell::new();
-    shell.build("old", &keys("key", 2000), options);
+    let shell = Shell::with_filter("old", &keys("key", 2000), options);
     shell.write("list.txt", lines(&[&keys("key", 2000)[60..], &keys("new", 40)[..]].concat()));
     shell.ok("build list.txt --like old -o new");
     shell
@@ -39,8 +38,7 @@ fn a_patched_filter_is_the_new_one_and_equal_for_everybody() {
 
 #[test]
 fn a_filter_like_another_has_its_settings_its_secret_and_its_lines() {
-    let shell = Shell::new();
-    shell.write("hosts", "0.0.0.0 Listed.Example\n");
+    let shell = Shell::with("hosts", "0.0.0.0 Listed.Example\n");
     shell.ok("build --format hosts hosts --keys 1000 --fpr 1e-4 --prefer fast --secret -o old");
     shell.write("more", "0.0.0.0 listed.example\n0.0.0.0 More.Example\n");
     shell.ok("build more --like old -o new");

@@ -50,8 +50,7 @@ fn a_pipe_gives_the_bytes_of_a_file_whether_its_lines_repeat_or_not() {
 
 #[test]
 fn a_pipe_and_a_file_together_are_read_in_their_order() {
-    let shell = Shell::new();
-    shell.write("first", lines(&keys("first", 5_000)));
+    let shell = Shell::with("first", lines(&keys("first", 5_000)));
     shell.write("second", lines(&keys("second", 5_000)));
     shell.ok("build first second -o by-files");
     shell.ok_with("build - second -o by-pipe", &shell.read("first"));
@@ -108,8 +107,7 @@ fn a_long_pipe_gives_the_bytes_of_a_file() {
 
 #[test]
 fn a_long_pipe_without_temporary_space_is_refused_with_the_remedies() {
-    let shell = Shell::new();
-    shell.write("set", "");
+    let shell = Shell::with("set", "");
     let ran = start(&shell, "build -o set", "absent", &many_lines()).wait_with_output().unwrap();
     let ran = Ran::of(ran);
     ran.fails("TMPDIR").says("--keys").says("--grow");

@@ -84,8 +84,7 @@ fn too_little_memory_is_shown_in_the_table() {
 /// The advice was to divide the keys, which multiplies the rate.
 #[test]
 fn too_many_keys_for_a_rate_are_answered_with_the_lowest_one() {
-    let shell = Shell::new();
-    shell.write("list", "a\n");
+    let shell = Shell::with("list", "a\n");
     for words in ["plan --keys 1e9 --fpr 1e-9", "build --keys 1e9 --fpr 1e-9 list -o new"] {
         let ran = shell.run(words);
         ran.fails("");

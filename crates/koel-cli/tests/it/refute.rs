@@ -27,8 +27,7 @@ impl Lists {
         let allowed =
             [keys("allowed", 20_000), listed[..300].to_vec(), keys("allowed", 50)].concat();
         let [list, allowed] = [list, allowed].map(|it| String::from_utf8(lines(&it)).unwrap());
-        let shell = Shell::new();
-        shell.write("list", &list);
+        let shell = Shell::with("list", &list);
         shell.write("allowed", &allowed);
         shell.write("list.gz", gzip(list.as_bytes()));
         shell.write("allowed.gz", gzip(allowed.as_bytes()));
@@ -161,8 +160,7 @@ fn allowed_lines_are_read_as_the_list_is() {
 
 #[test]
 fn odd_allowed_lists_are_answered_or_refused_before_anything_is_written() {
-    let shell = Shell::new();
-    shell.write("list", "a\nb\n");
+    let shell = Shell::with("list", "a\nb\n");
     shell.write("empty", "");
     shell.write("more", "b\nc\n");
     let ran = shell.ok("build list --never empty -o set");
@@ -266,8 +264,7 @@ fn refuted_lines_are_absent_for_every_verb_until_they_are_added() {
 
 #[test]
 fn more_lines_than_slots_are_not_refuted_and_nothing_is_written() {
-    let shell = Shell::new();
-    shell.write("list", lines(&keys("listed", 1_000)));
+    let shell = Shell::with("list", lines(&keys("listed", 1_000)));
     shell.write("allowed", lines(&keys("allowed", 100_000)));
     shell.ok("build list -o set --fpr 0.1");
     let before = shell.read("set");

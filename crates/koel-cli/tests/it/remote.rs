@@ -282,8 +282,7 @@ fn the_node_of_a_cluster_that_has_the_key_is_asked() {
 
 #[test]
 fn what_a_server_refuses_gives_its_remedy() {
-    let shell = Shell::new();
-    shell.build("new", &keys("new", 10), "");
+    let shell = Shell::with_filter("new", &keys("new", 10), "");
     for (reply, remedy) in [
         ("-ERR unknown command 'CF.LOADCHUNK', with args", "does not have Koel's module"),
         ("-Invalid header", "RedisBloom's module"),
@@ -338,8 +337,7 @@ type Answer = Box<dyn Fn(u64) -> Reply + Send + Sync>;
 /// of any size.
 #[test]
 fn what_a_hostile_server_sends_is_bounded() {
-    let shell = Shell::new();
-    shell.build("one", &keys("one", 900), "");
+    let shell = Shell::with_filter("one", &keys("one", 900), "");
     let plain = plain();
     shell.ok(&format!("push one {}", plain.url("seen")));
     let header = plain.state.lock().unwrap().values[&b"seen"[..]].1[0].clone();

@@ -4,8 +4,7 @@ use crate::support::{Shell, keys, lines};
 
 /// A folder with a list and files of two secrets.
 fn with_secrets() -> Shell {
-    let shell = Shell::new();
-    shell.write("list", lines(&keys("key", 3_000)));
+    let shell = Shell::with("list", lines(&keys("key", 3_000)));
     shell.write("raw", [0x5a; 16]);
     shell.write("digits", "5A".repeat(16) + "\n");
     shell.write("other", [7; 16]);

@@ -26,8 +26,7 @@ fn similar_estimates_the_keys_in_common() {
 
 #[test]
 fn diff_counts_added_and_removed_keys() {
-    let shell = Shell::new();
-    shell.build("old", &keys("k", 1_000), "--keys 5000 --fpr 1e-6");
+    let shell = Shell::with_filter("old", &keys("k", 1_000), "--keys 5000 --fpr 1e-6");
     shell.write("new", shell.read("old"));
     let equal = shell.run("diff old new");
     assert_eq!(

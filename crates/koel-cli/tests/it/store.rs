@@ -42,8 +42,7 @@ fn a_second_import_adds_no_chunk_and_by_content_finds_equal_parts_after_an_inser
 
 #[test]
 fn importing_a_folder_skips_the_store_inside_it() {
-    let shell = Shell::new();
-    shell.write("file", "text");
+    let shell = Shell::with("file", "text");
     for _ in 0..2 {
         shell.ok("store import . --db db");
         let listed = shell.ok("store ls --db db").text().to_owned();
@@ -65,8 +64,7 @@ fn a_stream_is_imported_under_a_name() {
 
 #[test]
 fn gc_frees_the_space_of_removed_files() {
-    let shell = Shell::new();
-    shell.write("stays", Random::new(6).bytes(500_000));
+    let shell = Shell::with("stays", Random::new(6).bytes(500_000));
     shell.write("goes", Random::new(7).bytes(5_000_000));
     shell.ok("store import stays goes --db db");
     let ran = shell.run("store rm goes absent --db db");
@@ -184,8 +182,7 @@ fn salvage_copies_everything_readable_from_a_damaged_store() {
 
 #[test]
 fn several_processes_can_read_a_store_at_the_same_time() {
-    let shell = Shell::new();
-    shell.write("file", Random::new(3).bytes(100_000));
+    let shell = Shell::with("file", Random::new(3).bytes(100_000));
     shell.ok("store import file --db db");
     shell.ok("store put key value --db db");
     let reader = koel_store::LogOptions::default().read_only(true).open(shell.path("db")).unwrap();
@@ -244,8 +241,7 @@ fn a_value_of_unknown_length_is_read_to_its_end() {
 /// link, it created a file in the store's folder, which the next cleanup after a crash deleted.
 #[test]
 fn the_files_of_the_store_are_neither_exported_to_nor_imported() {
-    let shell = Shell::new();
-    shell.write("file", "bytes");
+    let shell = Shell::with("file", "bytes");
     shell.ok("store import file --db db");
     let before = shell.read("db/MANIFEST");
     let mut outputs = Vec::from(["db/MANIFEST", "./db/../db/MANIFEST", "db/0000000000000009.log"]);
@@ -269,8 +265,7 @@ fn the_files_of_the_store_are_neither_exported_to_nor_imported() {
 /// Regression: the message had two pieces of advice.
 #[test]
 fn the_error_for_a_damaged_large_value_is_that_of_any_damaged_record() {
-    let shell = Shell::new();
-    shell.write("large", Random::new(11).bytes(1_000_000));
+    let shell = Shell::with("large", Random::new(11).bytes(1_000_000));
     shell.ok("store put large -f large --db db");
     flip(&shell, 500_000);
     let ran = shell.run("store get large --db db");
@@ -282,8 +277,7 @@ fn the_error_for_a_damaged_large_value_is_that_of_any_damaged_record() {
 /// Regression: a name with a newline was listed as two lines, and an escape reached the terminal.
 #[test]
 fn a_name_with_control_characters_is_listed_in_one_line() {
-    let shell = Shell::new();
-    shell.write("file", "bytes");
+    let shell = Shell::with("file", "bytes");
     let mut import = shell.command();
     import.args(["store", "import", "--db", "db", "--name", "two\nlines\u{1b}[2J", "file"]);
     assert!(import.output().unwrap().status.success());

@@ -80,8 +80,7 @@ fn with_0_keys_and_values_are_bytes() {
 
 #[test]
 fn a_prefix_selects_keys_and_those_of_files_are_not_listed() {
-    let shell = Shell::new();
-    shell.write("file", "bytes");
+    let shell = Shell::with("file", "bytes");
     shell.ok("store import file --db db");
     for key in ["user/1", "user/2", "users"] {
         shell.ok(&format!("store put {key} value --db db"));
@@ -143,8 +142,7 @@ fn a_list_without_line_ends_takes_bounded_memory() {
 fn what_a_full_disk_refuses_leaves_no_record_and_no_file() {
     use crate::support::bash;
 
-    let shell = Shell::new();
-    shell.write("value", vec![b'x'; 300_000]);
+    let shell = Shell::with("value", vec![b'x'; 300_000]);
     shell.ok("store put key value --db db");
     let listing = "ls -l db | awk '{print $5, $9}'";
     let before = bash(&shell, listing);

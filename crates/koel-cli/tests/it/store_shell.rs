@@ -117,8 +117,7 @@ fn a_folder_with_other_files_does_not_become_a_store() {
 /// A limit of the file size stands for a full disk. Once the part of a failed import stayed.
 #[test]
 fn a_failed_import_leaves_nothing_in_the_log() {
-    let shell = Shell::new();
-    shell.write("small", "text");
+    let shell = Shell::with("small", "text");
     shell.write("large", testkit::storage::Random::new(1).bytes(3_000_000));
     shell.ok("store import small --db db");
     let log = |shell: &Shell| shell.read("db/0000000000000001.log").len();
@@ -135,8 +134,7 @@ fn a_failed_import_leaves_nothing_in_the_log() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_is_freed_by_rm_and_gc() {
-    let shell = Shell::new();
-    shell.write("kept", testkit::storage::Random::new(1).bytes(300_000));
+    let shell = Shell::with("kept", testkit::storage::Random::new(1).bytes(300_000));
     shell.write("goes", testkit::storage::Random::new(2).bytes(9_000_000));
     let script = "mkdir disk && mount -t tmpfs -o size=12m none disk || exit 77
         db=disk/db

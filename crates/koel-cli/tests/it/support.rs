@@ -25,10 +25,23 @@ impl Shell {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
+    /// With a file.
+    pub(crate) fn with(name: &str, bytes: impl AsRef<[u8]>) -> Self {
+        let shell = Self::new();
+        shell.write(name, bytes);
+        shell
+    }
+
+    /// With a filter of these keys.
+    pub(crate) fn with_filter(name: &str, keys: &[String], options: &str) -> Self {
+        let shell = Self::new();
+        shell.build(name, keys, options);
+        shell
+    }
+
     /// With a list of keys, and a filter of it.
     pub(crate) fn with_list_and_set() -> Self {
-        let shell = Self::new();
-        shell.write("list", lines(&keys("key", 3_000)));
+        let shell = Self::with("list", lines(&keys("key", 3_000)));
         shell.ok("build list -o set");
         shell
     }

@@ -213,8 +213,7 @@ fn a_link_stays_and_the_file_behind_it_is_replaced() {
 /// Regression: the signal for a limit of the file size ended the process.
 #[test]
 fn a_limit_of_the_file_size_is_an_error_that_leaves_nothing() {
-    let shell = Shell::new();
-    shell.write("list", lines(&keys("key", 300_000)));
+    let shell = Shell::with("list", lines(&keys("key", 300_000)));
     shell.ok("build list -o set");
     let before = shell.read("set");
     shell.ok("store import list --db db");
@@ -239,8 +238,7 @@ fn a_limit_of_the_file_size_is_an_error_that_leaves_nothing() {
 
 #[test]
 fn a_killed_process_leaves_nothing_that_the_next_one_does_not_remove() {
-    let shell = Shell::new();
-    shell.write("list", lines(&keys("key", 30_000)));
+    let shell = Shell::with("list", lines(&keys("key", 30_000)));
     shell.ok("build list --keys 5M -o set");
     let before = shell.read("set");
     for millis in (0..12).map(|step| step * 15) {
@@ -293,8 +291,7 @@ fn a_damaged_filter_gives_no_answers() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_filter_larger_than_the_memory_is_an_error_of_one_line() {
-    let shell = Shell::new();
-    shell.write("list", lines(&keys("key", 10)));
+    let shell = Shell::with("list", lines(&keys("key", 10)));
     shell.ok("build list --keys 12M -o big");
     shell.ok("build list --keys 12M --grow -o growing");
     let mut refused = 0;

@@ -26,6 +26,13 @@ fn shell_with_tree() -> Shell {
     shell
 }
 
+/// The same, and a store `db` with the folder.
+fn shell_with_store() -> Shell {
+    let shell = shell_with_tree();
+    shell.ok("store import tree --db db");
+    shell
+}
+
 fn paths(shell: &Shell, name: &str) -> Vec<String> {
     let found = snapshot(&shell.path(name)).unwrap();
     found.into_keys().map(|path| String::from_utf8(path).unwrap()).collect()
@@ -121,8 +128,7 @@ fn an_unreadable_file_or_folder_is_named_and_the_rest_is_kept() {
 
 #[test]
 fn each_import_is_a_version_and_older_ones_still_have_deleted_files() {
-    let shell = shell_with_tree();
-    shell.ok("store import tree --db db");
+    let shell = shell_with_store();
     let before = snapshot(&shell.path("tree")).unwrap();
     fs::remove_file(shell.path("tree/b.log")).unwrap();
     shell.write("tree/a.txt", "changed");
@@ -153,8 +159,7 @@ fn each_import_is_a_version_and_older_ones_still_have_deleted_files() {
 
 #[test]
 fn patterns_select_what_is_exported() {
-    let shell = shell_with_tree();
-    shell.ok("store import tree --db db");
+    let shell = shell_with_store();
     let export = |options: &str, expected: &[&str]| {
         shell.ok(&format!("store export tree --db db -o out {options}"));
         assert_eq!(paths(&shell, "out"), expected, "{options}");
@@ -241,8 +246,7 @@ fn names_are_relative_paths() {
 
 #[test]
 fn wrong_exports_give_an_error_of_one_line() {
-    let shell = shell_with_tree();
-    shell.ok("store import tree --db db");
+    let shell = shell_with_store();
     shell.write("file", "in the way");
     for words in [
         "tree --db db -o -",
@@ -342,8 +346,7 @@ fn a_folder_keeps_its_name_however_its_path_is_given() {
 /// Once it was gone from every version, without a word.
 #[test]
 fn a_part_of_a_folder_is_removed_only_if_that_is_asked_for() {
-    let shell = shell_with_tree();
-    shell.ok("store import tree --db db");
+    let shell = shell_with_store();
     shell.ok("store import tree --db db");
     shell.ok_with("store import - --name a --db db", b"text");
     let ran = shell.run("store rm a tree/sub/c.txt --db db");

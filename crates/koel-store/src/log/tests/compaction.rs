@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::{NONE, Outcome, all, key, new_store, options};
+use super::{NONE, Outcome, all, key, new_store, options, reopened};
 use crate::log::pick::Policy;
 use crate::log::{CompactReport, LogStore};
 use crate::{Batch, Durability, Error};
@@ -24,8 +24,7 @@ fn a_key_deleted_right_after_a_compaction_stays_deleted() -> Outcome {
     store.put(b"other", &[3; 3000], NONE)?;
     store.put(b"other", &[4; 3000], NONE)?;
     assert_eq!(store.compact()?.segments, 1);
-    store.close()?;
-    let store = options().open(folder.path())?;
+    let store = reopened(store, &folder)?;
     assert_eq!(store.get(b"key")?, None);
     assert_eq!(store.stats().keys, 32);
     Ok(())
@@ -137,8 +136,7 @@ fn a_record_overwritten_while_it_is_copied_is_dead_in_the_new_segment() -> Outco
     }
     assert!(store.verify(|_, _| {})?.damages.is_empty());
     let dead = store.stats().dead_bytes;
-    store.close()?;
-    let store = options().open(folder.path())?;
+    let store = reopened(store, &folder)?;
     assert_eq!((all(&store)?, store.stats().dead_bytes), (after, dead));
     Ok(())
 }
@@ -237,11 +235,9 @@ fn a_store_compacted_right_after_opening_can_be_closed() -> Outcome {
         store.put(&key(i % 100), &[1; 50], NONE)?;
     }
     store.put_reader(b"last", 100_000, &[1; 100_000][..], NONE)?;
-    store.close()?;
-    let store = options().open(folder.path())?;
+    let store = reopened(store, &folder)?;
     assert!(store.compact()?.segments > 0);
-    store.close()?;
-    let store = options().open(folder.path())?;
+    let store = reopened(store, &folder)?;
     assert!(store.open_report().was_closed);
     assert_eq!(store.open_report().replayed, 0);
     assert_eq!(store.stats().keys, 101);

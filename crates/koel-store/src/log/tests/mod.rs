@@ -22,6 +22,11 @@ fn new_store() -> Result<(tempfile::TempDir, LogStore), Box<dyn std::error::Erro
     Ok((folder, store))
 }
 
+fn reopened(store: LogStore, folder: &tempfile::TempDir) -> Result<LogStore, Error> {
+    store.close()?;
+    options().open(folder.path())
+}
+
 fn key(i: u32) -> [u8; 4] {
     i.to_le_bytes()
 }
@@ -145,8 +150,7 @@ fn a_panicking_source_poisons_the_store_until_it_is_reopened() -> Outcome {
     assert!(torn.bytes > 500_000, "{torn:?}");
     assert_eq!(store.get(b"key")?.as_deref(), Some(&b"old"[..]));
     store.put(b"key", b"new", NONE)?;
-    store.close()?;
-    let store = options().open(folder.path())?;
+    let store = reopened(store, &folder)?;
     assert_eq!(store.get(b"key")?.as_deref(), Some(&b"new"[..]));
     Ok(())
 }
@@ -160,8 +164,7 @@ fn a_source_that_says_it_read_too_much_is_refused_and_leaves_nothing() -> Outcom
     let refused = store.put_reader(b"key", 1_000_000, lying, Durability::Synced);
     assert!(matches!(refused, Err(Error::Source { .. })), "{refused:?}");
     store.put(b"other", b"new", NONE)?;
-    store.close()?;
-    let store = options().open(folder.path())?;
+    let store = reopened(store, &folder)?;
     assert_eq!(store.get(b"key")?.as_deref(), Some(&b"old"[..]));
     assert_eq!(store.get(b"other")?.as_deref(), Some(&b"new"[..]));
     assert!(store.stats().log_bytes < 1_000, "{:?}", store.stats());
@@ -178,8 +181,7 @@ fn the_last_write_of_a_key_in_a_batch_wins() -> Outcome {
     store.write(&batch, NONE)?;
     let expected = BTreeMap::from([(b"a".to_vec(), b"2".to_vec()), (b"b".to_vec(), b"3".to_vec())]);
     assert_eq!(all(&store)?, expected);
-    store.close()?;
-    let store = options().open(folder.path())?;
+    let store = reopened(store, &folder)?;
     assert_eq!(all(&store)?, expected);
     assert!(store.verify(|_, _| {})?.damages.is_empty());
     Ok(())
@@ -244,8 +246,7 @@ fn opening_finds_equal_contents_with_and_without_hints() -> Outcome {
     }
     let before = all(&store)?;
     let dead = store.stats().dead_bytes;
-    store.close()?;
-    let store = options().open(folder.path())?;
+    let store = reopened(store, &folder)?;
     assert_eq!(store.open_report().replayed, 0);
     assert_eq!((all(&store)? == before, store.stats().dead_bytes), (true, dead));
     store.close()?;

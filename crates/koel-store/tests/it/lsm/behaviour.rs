@@ -12,15 +12,15 @@ use testkit::storage::{Call, Failure, Fault, FaultyFolder, Hooked, MemoryFolder,
 
 use super::trial::collect;
 
-type Outcome = Result<(), Box<dyn std::error::Error>>;
+pub(super) type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-const NONE: Durability = Durability::None;
+pub(super) const NONE: Durability = Durability::None;
 
 fn options() -> LsmOptions {
     LsmOptions::default().memtable_bytes(8 << 10).background(false).seed(1)
 }
 
-fn key(number: u32) -> Vec<u8> {
+pub(super) fn key(number: u32) -> Vec<u8> {
     format!("{number:06}").into_bytes()
 }
 

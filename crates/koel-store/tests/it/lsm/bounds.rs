@@ -7,15 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use koel_store::{Batch, CompactionPolicy, Durability, Error, LsmOptions, LsmStore};
+use koel_store::{Batch, CompactionPolicy, Error, LsmOptions, LsmStore};
 use testkit::storage::{MemoryFolder, State};
 
+use super::behaviour::{NONE, Outcome, key};
 use super::trial::collect;
 use crate::gated::{gated, wait_until};
 
-type Outcome = Result<(), Box<dyn std::error::Error>>;
-
-const NONE: Durability = Durability::None;
 /// A memtable is full after about 35 of them.
 const VALUE: [u8; 100] = [7; 100];
 /// Entries that fill twelve memtables.
@@ -25,10 +23,6 @@ const MANY: u32 = 12 * 40;
 fn options() -> LsmOptions {
     let options = LsmOptions::default().memtable_bytes(8 << 10).cache_bytes(0).seed(1);
     options.policy(CompactionPolicy::Tiered).ratio(8).stall_limit(Duration::from_secs(2))
-}
-
-fn key(number: u32) -> Vec<u8> {
-    format!("{number:06}").into_bytes()
 }
 
 fn fill(store: &LsmStore, numbers: impl IntoIterator<Item = u32>) -> Result<(), Error> {
