@@ -10,7 +10,6 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
-use koel::CuckooFilter;
 use koel::file::{Readers, Replacement, folder_of};
 
 use crate::failure::{Failure, Outcome};
@@ -32,19 +31,16 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
 /// A closed pipe is an error here, because its reader has only a part of the filter.
 pub(crate) fn write_filter(
     path: &Path,
-    filter: &CuckooFilter,
     readers: Readers,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
     if is_stdout(path) {
         let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
-        let written = streams::require_stdout()
-            .and_then(|()| filter.write_to(|bytes| out.write_all(bytes)))
-            .and_then(|()| out.flush());
+        let written = streams::require_stdout().and_then(|()| fill(&mut out));
+        let written = written.and_then(|()| out.flush());
         return written.map_err(|error| Failure::write(Path::new("standard output"), error));
     }
-    write(path, readers, |sink| filter.write_to(|bytes| sink.write_all(bytes)))
-        .map(drop)
-        .map_err(|error| Failure::write(path, error))
+    write(path, readers, fill).map(drop).map_err(|error| Failure::write(path, error))
 }
 
 /// Prints the report on a written file: on standard error if the file went to standard output.

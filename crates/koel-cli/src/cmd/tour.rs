@@ -302,7 +302,9 @@ fn build(tour: &mut Tour) -> Shown {
     let started = Instant::now();
     let room = tour.filter.try_extend(&tour.list);
     let (took, size) = (time(started), tour.filter.size_in_bytes() as u64);
-    output::write_filter(&tour.path(FILTER), &tour.filter, Readers::Usual)?;
+    output::write_filter(&tour.path(FILTER), Readers::Usual, |sink| {
+        tour.filter.write_to(|bytes| sink.write_all(bytes))
+    })?;
     let started = Instant::now();
     let file = FilterFile::open(&tour.path(FILTER))?;
     let is_same = file.verified_view().is_ok() && file.bytes() == tour.filter.to_bytes();

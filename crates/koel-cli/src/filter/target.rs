@@ -10,7 +10,7 @@
 //! too, it keeps the mode that the user has given to that one.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, IsTerminal, Seek, SeekFrom, Write};
+use std::io::{self, IsTerminal, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use koel::file::{Readers, folder_of};
@@ -20,7 +20,6 @@ use crate::failure::{Failure, Outcome};
 use crate::filter::file::{self, FilterFile};
 use crate::identity;
 use crate::output;
-use crate::streams;
 
 /// The first bytes of every filter.
 const MAGIC: &[u8; 8] = b"koel\r\n\x1a\n";
@@ -115,20 +114,18 @@ impl Target<'_> {
 
     /// Writes the filter.
     pub(crate) fn write(&self, filter: &CuckooFilter) -> Result<(), Failure> {
-        output::write_filter(self.path, filter, self.readers(filter.hasher()))
+        let readers = self.readers(filter.hasher());
+        output::write_filter(self.path, readers, |sink| {
+            filter.write_to(|bytes| sink.write_all(bytes))
+        })
     }
 
     /// Copies the filter in a temporary file to the target.
     pub(crate) fn write_from(&self, filter: &mut File, hasher: KeyHasher) -> Result<(), Failure> {
-        let copied = filter.seek(SeekFrom::Start(0)).and_then(|_| {
-            let mut copy = |sink: &mut dyn Write| io::copy(filter, sink).map(|_| ());
-            if output::is_stdout(self.path) {
-                streams::require_stdout()?;
-                return copy(&mut io::stdout().lock());
-            }
-            output::write(self.path, self.readers(hasher), copy).map(drop)
-        });
-        copied.map_err(|error| Failure::write(self.path, error))
+        output::write_filter(self.path, self.readers(hasher), |sink| {
+            filter.seek(SeekFrom::Start(0))?;
+            io::copy(filter, sink).map(drop)
+        })
     }
 
     /// Who may read the filter.
