@@ -56,6 +56,14 @@ fn write(store: &LogStore, keys: impl Iterator<Item = u32>, round: u8) {
     }
 }
 
+/// A store of many segments, all of whose keys were put in round 1.
+fn written() -> (Counting, LogStore) {
+    let folder = counting();
+    let store = open(&folder);
+    write(&store, 0..KEYS, 1);
+    (folder, store)
+}
+
 fn check(store: &LogStore, round: impl Fn(u32) -> u8) {
     // Reads in an order in which neighbours are in different segments.
     for i in 0..KEYS {
@@ -67,9 +75,7 @@ fn check(store: &LogStore, round: impl Fn(u32) -> u8) {
 
 #[test]
 fn a_store_of_many_segments_has_few_files_open() {
-    let folder = counting();
-    let store = open(&folder);
-    write(&store, 0..KEYS, 1);
+    let (folder, store) = written();
     assert!(store.stats().segments > 200);
     check(&store, |_| 1);
     store.close().unwrap();
@@ -84,9 +90,7 @@ fn a_store_of_many_segments_has_few_files_open() {
 
 #[test]
 fn readers_of_compacted_segments_can_read_to_the_end() {
-    let folder = counting();
-    let store = open(&folder);
-    write(&store, 0..KEYS, 1);
+    let (folder, store) = written();
     let before = store.stats().segments;
     let mut iterator = store.iter();
     let first = iterator.next().unwrap().unwrap();
@@ -111,9 +115,7 @@ fn readers_of_compacted_segments_can_read_to_the_end() {
 /// Once a compaction reopened each file of its run to remove it, and kept all of them open.
 #[test]
 fn a_compaction_of_many_segments_has_few_files_open() {
-    let folder = counting();
-    let store = open(&folder);
-    write(&store, 0..KEYS, 1);
+    let (folder, store) = written();
     write(&store, 0..KEYS, 2);
     folder.hook().most.store(0, Ordering::Relaxed);
     assert!(store.compact().unwrap().segments > 200);
@@ -158,9 +160,7 @@ fn ranges_over_merged_tables_have_few_files_open() {
 
 #[test]
 fn threads_that_open_and_close_each_others_files_read_the_written_values() {
-    let folder = counting();
-    let store = open(&folder);
-    write(&store, 0..KEYS, 1);
+    let (_, store) = written();
     std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| (0..3).for_each(|_| check(&store, |_| 1)));

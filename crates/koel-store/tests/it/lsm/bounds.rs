@@ -12,7 +12,7 @@ use testkit::storage::{MemoryFolder, State};
 
 use super::behaviour::{NONE, Outcome, key};
 use super::trial::collect;
-use crate::gated::{gated, wait_until};
+use crate::gated::{GatedFolder, gated, wait_until};
 
 /// A memtable is full after about 35 of them.
 const VALUE: [u8; 100] = [7; 100];
@@ -41,16 +41,21 @@ fn store_of_runs() -> Result<MemoryFolder, Error> {
     Ok(folder)
 }
 
-#[test]
-fn puts_and_reads_go_on_while_a_guide_is_built() -> Outcome {
-    let folder = gated(store_of_runs()?);
-    let store = options().open_in(Arc::new(folder.clone()))?;
+/// Holds the reads of the runs of this moment by other threads.
+fn hold_reads_of_runs(folder: &GatedFolder, store: &LsmStore) {
     let old: Vec<u64> = store.stats().runs.iter().map(|run| run.number).collect();
     let me = thread::current().id();
     folder.hook().hold(move |verb, name| {
         let is_old = old.iter().any(|number| name == format!("{number:016x}.table"));
         verb == "read" && is_old && thread::current().id() != me
     });
+}
+
+#[test]
+fn puts_and_reads_go_on_while_a_guide_is_built() -> Outcome {
+    let folder = gated(store_of_runs()?);
+    let store = options().open_in(Arc::new(folder.clone()))?;
+    hold_reads_of_runs(&folder, &store);
     for number in 0..300 {
         assert!(!store.contains(format!("{number:06}x").as_bytes())?);
     }
@@ -79,12 +84,7 @@ fn puts_and_reads_go_on_while_a_guide_that_is_full_is_built_anew() -> Outcome {
     wait_until("there is a guide", || {
         store.get(b"000001x").is_ok_and(|value| value.is_none()) && store.stats().has_guide
     });
-    let old: Vec<u64> = store.stats().runs.iter().map(|run| run.number).collect();
-    let me = thread::current().id();
-    folder.hook().hold(move |verb, name| {
-        let is_old = old.iter().any(|number| name == format!("{number:016x}.table"));
-        verb == "read" && is_old && thread::current().id() != me
-    });
+    hold_reads_of_runs(&folder, &store);
     fill(&store, 1000..1000 + MANY)?;
     folder.hook().wait_for_held();
     fill(&store, 2000..2000 + MANY / 3)?;

@@ -5,14 +5,12 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use koel_store::{CompactionPolicy, Durability, Error, LsmOptions, LsmStore};
+use koel_store::{CompactionPolicy, Error, LsmOptions, LsmStore};
 use testkit::storage::{MemoryFolder, State};
 
+use super::behaviour::{NONE, Outcome};
 use super::trial::collect;
 
-type Outcome = Result<(), Box<dyn std::error::Error>>;
-
-const NONE: Durability = Durability::None;
 /// Bytes of values; a memtable is full after about 60 of them.
 const VALUE: [u8; 100] = [7; 100];
 

@@ -94,8 +94,8 @@ mod damage {
         every_harm::<LsmStore>(counts.map(|(slice, full)| count(slice, full)));
     }
 
-    /// The same store at two moments: a file of the earlier one, or two that are not MANIFEST, and the
-    /// rest of the later one. With MANIFEST and all that it names, it would be the earlier store.
+    /// The same store at two moments: a file of the earlier one, or two that are not MANIFEST, and
+    /// the rest of the later one. With MANIFEST and all that it names, it is the earlier store.
     #[test]
     fn a_file_of_an_earlier_moment_is_reported_or_harmless() {
         damage::<LsmStore>("earlier files", count(300, 2_000), |victim, random, image| {
