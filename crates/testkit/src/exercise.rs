@@ -1,55 +1,80 @@
-//! Operations on a filter of unknown content, from a fuzzer or from a manipulated file that was
-//! accepted.
+//! Files of unknown bytes, from a fuzzer or from a manipulated file that was accepted, and
+//! operations on filters of unknown content. Other modules have those on other kinds.
 //!
 //! The content is unknown, so the oracle is the effect of each operation: an insert adds one to a
 //! count, a removal subtracts one, a refusal changes no byte. Afterwards the filter must verify and
 //! its bytes must round-trip.
 
-use koel::{CuckooFilter, FilterView, FullError, ImageError, Merge, MergeError};
+use koel::{
+    CountingFilter, CuckooFilter, FilterView, FullError, ImageError, KeyHash, Maplet, Merge,
+    MergeError,
+};
 
 use crate::addressing::Addressing;
 use crate::audit::audit;
 use crate::image::{HEADER_BYTES, narrow_buckets, reseal};
 use crate::keys;
-use crate::keys::{all_at, at};
+use crate::keys::at;
 
 /// The number of hashes in use.
 const HASHES: usize = 48;
 /// The most bytes of a filter that was read from some kilobytes and grown by 1000 operations.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Checks the promise of the format for any bytes: they are a sound filter, or are refused with a
-/// reason in one line, as [`audit()`] decides.
+/// A kind of file, of which any bytes may be one.
+pub trait Subject: PartialEq + Sized {
+    /// Reads and verifies bytes.
+    const READ: fn(&[u8]) -> Result<Self, ImageError>;
+    /// Writes them.
+    const WRITE: fn(&Self) -> Vec<u8>;
+    /// Verifies what was changed since.
+    const VERIFY: fn(&Self) -> Result<(), ImageError>;
+
+    /// Opens a view, calls every query of it before anything is verified, and then verifies it.
+    ///
+    /// # Errors
+    /// Why the bytes were refused.
+    fn question(bytes: &[u8]) -> Result<(), ImageError>;
+
+    /// Does what each of these numbers chooses, and compares what comes of it.
+    fn exercise(&mut self, seed: u64, choices: impl Iterator<Item = u64>);
+}
+
+/// Checks the promise of the format for any bytes: they are a sound file of this kind, or are
+/// refused with a reason in one line. A view of them has the same answer; what is accepted is
+/// written as it was, and is sound after `operations` steps, which the length chooses.
 ///
 /// # Errors
 /// Why the bytes were refused.
 ///
 /// # Panics
-/// If opening, reading and the format disagree, or an accepted filter misbehaves.
-pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
-    let trusted = FilterView::open(bytes).and_then(|view| {
-        question(&view);
-        view.verify()
-    });
-    let read = CuckooFilter::from_bytes(bytes);
-    assert_eq!(audit(bytes).is_ok(), read.is_ok(), "against the format: {trusted:?}");
-    let mut filter = read_once(bytes, trusted, read, CuckooFilter::to_bytes)?;
-    exercise(&mut filter, bytes.len() as u64, operations);
+/// If opening and reading disagree, or what was accepted misbehaves.
+pub fn arbitrary_bytes<S: Subject>(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
+    let (trusted, read) = (S::question(bytes), S::READ(bytes));
+    assert_eq!(trusted, read.as_ref().map(|_| ()).map_err(|error| *error), "two answers");
+    let mut it = read.inspect_err(|error| assert!(is_one_line(&error.to_string())))?;
+    assert!(S::WRITE(&it) == bytes, "read, and written otherwise");
+    let seed = bytes.len() as u64;
+    it.exercise(seed, keys::hashes(seed, operations.into()));
+    assert_eq!(S::VERIFY(&it), Ok(()));
+    let bytes = S::WRITE(&it);
+    assert_small(bytes.len());
+    assert!(S::READ(&bytes).as_ref() == Ok(&it), "not read back");
     Ok(())
 }
 
-/// What was read of any bytes. A view of them, opened and verified, has the same answer; what is
-/// accepted is written as it was.
-pub(crate) fn read_once<T>(
-    bytes: &[u8],
-    trusted: Result<(), ImageError>,
-    read: Result<T, ImageError>,
-    to_bytes: fn(&T) -> Vec<u8>,
-) -> Result<T, ImageError> {
-    assert_eq!(trusted, read.as_ref().map(|_| ()).map_err(|error| *error), "two answers");
-    let read = read.inspect_err(|error| assert!(is_one_line(&error.to_string())))?;
-    assert!(to_bytes(&read) == bytes, "read, and written otherwise");
-    Ok(read)
+/// The same, for kinds with values.
+///
+/// # Errors
+/// Why both refused the bytes.
+///
+/// # Panics
+/// If both accept the bytes, or one of them misbehaves.
+pub fn with_values(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
+    let maplet = arbitrary_bytes::<Maplet>(bytes, operations);
+    let counting = arbitrary_bytes::<CountingFilter>(bytes, operations);
+    assert!(maplet.is_err() || counting.is_err(), "one file of two kinds");
+    maplet.or(counting)
 }
 
 /// Tries bytes from a fuzzer unchanged, where a checksum almost always refuses them, and with valid
@@ -73,14 +98,40 @@ fn operations(bytes: &[u8]) -> u32 {
     if sum == 0 { 1000 } else { 12 }
 }
 
+impl Subject for CuckooFilter {
+    const READ: fn(&[u8]) -> Result<Self, ImageError> = Self::from_bytes;
+    const WRITE: fn(&Self) -> Vec<u8> = Self::to_bytes;
+    const VERIFY: fn(&Self) -> Result<(), ImageError> = Self::verify;
+
+    fn question(bytes: &[u8]) -> Result<(), ImageError> {
+        let trusted = FilterView::open(bytes).and_then(|view| {
+            question(&view);
+            view.verify()
+        });
+        assert_eq!(audit(bytes).is_ok(), trusted.is_ok(), "against the format: {trusted:?}");
+        trusted
+    }
+
+    fn exercise(&mut self, seed: u64, choices: impl Iterator<Item = u64>) {
+        let mut hands = Hands { hashes: choose(self, seed), inserted: Vec::new() };
+        choices.for_each(|choice| hands.step(self, choice));
+        assert!(hands.inserted.iter().all(|&hash| self.contains(&at(hash))));
+    }
+}
+
+/// The keys that views are asked for.
+pub(crate) fn asked() -> Vec<KeyHash> {
+    keys::hashes(21, 8).chain([0, u64::MAX]).map(at).collect()
+}
+
 /// Calls every query of an unverified view: none may panic.
 pub fn question(view: &FilterView<'_>) {
-    let hashes: Vec<u64> = keys::hashes(21, 8).chain([0, u64::MAX]).collect();
-    let (mut found, mut counts) = (vec![false; hashes.len()], vec![0; hashes.len()]);
-    view.contains_many(&all_at(&hashes), &mut found);
-    view.count_many(&all_at(&hashes), &mut counts);
-    for (i, &hash) in hashes.iter().enumerate() {
-        assert_eq!((found[i], counts[i]), (view.contains(&at(hash)), view.count(&at(hash))));
+    let keys = asked();
+    let (mut found, mut counts) = (vec![false; keys.len()], vec![0; keys.len()]);
+    view.contains_many(&keys, &mut found);
+    view.count_many(&keys, &mut counts);
+    for (i, key) in keys.iter().enumerate() {
+        assert_eq!((found[i], counts[i]), (view.contains(key), view.count(key)));
         assert!(!found[i] || counts[i] > 0);
     }
     assert_eq!(view.occupancy().iter().sum::<u64>(), view.buckets());
@@ -97,19 +148,6 @@ pub fn is_one_line(message: &str) -> bool {
 /// Input never decides how much memory is taken, whatever a forged file makes of growth.
 pub(crate) fn assert_small(size_in_bytes: usize) {
     assert!(size_in_bytes < MOST_BYTES, "{size_in_bytes} bytes");
-}
-
-/// Applies `operations` steps, chosen by `seed`, to a sound filter; it is sound afterwards.
-fn exercise(filter: &mut CuckooFilter, seed: u64, operations: u32) {
-    let mut hands = Hands { hashes: choose(filter, seed), inserted: Vec::new() };
-    for choice in keys::hashes(seed, u64::from(operations)) {
-        hands.step(filter, choice);
-    }
-    assert!(hands.inserted.iter().all(|&hash| filter.contains(&at(hash))));
-    assert_small(filter.size_in_bytes());
-    assert_eq!(filter.verify(), Ok(()));
-    let bytes = filter.to_bytes();
-    assert!(CuckooFilter::from_bytes(&bytes).as_ref() == Ok(filter), "not read back");
 }
 
 /// Hashes of every kind: uniform, of one entry, of one home bucket.
@@ -255,6 +293,6 @@ fn merge_with_itself(filter: &mut CuckooFilter, hash: u64) {
     *filter = twin;
 }
 
-fn index(choice: u64, len: usize) -> usize {
+pub(crate) fn index(choice: u64, len: usize) -> usize {
     usize::try_from(choice % len as u64).expect("below a length")
 }

@@ -9,7 +9,8 @@
 //!   unless its key was removed or it was evicted;
 //! * an entry, dead or alive, has the stamp of one that was there before it, or that of a key that
 //!   was inserted;
-//! * answers, ages and `len` are those of the entries, and no key is forgotten;
+//! * a key that was inserted has an entry with its stamp or a younger one;
+//! * answers, ages and `len` are those of the entries, and so no key is forgotten;
 //! * a jump in time answers like single steps, a batch and a file like the filter;
 //! * an insert that fails changes no byte of a filter that does not grow.
 //!
@@ -18,15 +19,14 @@
 use std::collections::BTreeMap;
 
 use koel::{
-    ExpiringFilter, ExpiringView, FullError, ImageError, InsertError, MapletEntry, MapletView,
-    WhenFull,
+    ExpiringFilter, ExpiringView, FullError, ImageError, InsertError, KeyHash, MapletView, WhenFull,
 };
 
 use crate::addressing::Addressing;
 use crate::audit::Name;
-use crate::exercise::{assert_small, is_one_line, read_once};
+use crate::exercise::{Subject, asked, is_one_line};
 use crate::image;
-use crate::keys::{self, all_at, at};
+use crate::keys::{self, at};
 
 /// Ticks of a step.
 const STEP: u64 = 10;
@@ -35,7 +35,7 @@ const FIRST: u64 = 1 << 20;
 /// From so many steps on, a group of buckets only knows that it was swept longer ago.
 const FAR: u64 = 1 << 14;
 /// The numbers of hashes in use, without and with growth.
-const HASHES: [u64; 2] = [96, 320];
+const HASHES: [usize; 2] = [96, 320];
 
 /// Runs the operations that `bytes` stand for: five bytes of settings, then three for each. The
 /// top bit of the second setting chooses a filter that grows.
@@ -68,13 +68,10 @@ type Entries = BTreeMap<(u64, u64), Vec<(Name, u64)>>;
 struct Model {
     filter: ExpiringFilter,
     grows: bool,
-    addressing: Addressing,
-    hashes: Vec<u64>,
-    /// All that the filter can know of each hash.
+    keys: Vec<KeyHash>,
+    /// All that the filter can know of each key.
     names: Vec<Name>,
     entries: Entries,
-    /// The step at which each key was inserted or renewed last.
-    last: BTreeMap<usize, u64>,
     step: u64,
     began: u64,
     evicted: u64,
@@ -82,12 +79,12 @@ struct Model {
 }
 
 /// What an operation did besides time, growth and evictions.
-#[derive(Default)]
-struct Change {
-    /// A key that was inserted, and the step that it got.
-    inserted: Option<(usize, u64)>,
-    removed: Option<usize>,
-    cleared: bool,
+enum Change {
+    Nothing,
+    Cleared,
+    /// The key with this number is there for that step.
+    Inserted(usize, u64),
+    Removed(usize),
 }
 
 fn related<'a>(entries: &'a Entries, name: &Name) -> &'a [(Name, u64)] {
@@ -128,16 +125,15 @@ impl Model {
         let crowded = if grows { 0 } else { 24 };
         let twins = keys::sharing_entry(&addressing, first).take(crowded / 6);
         let pairs = keys::sharing_pair(&addressing, first).take(crowded);
-        let all = twins.chain(pairs).chain(keys::hashes(seed.into(), count));
-        let hashes: Vec<u64> = all.take(usize::try_from(count).expect("few")).collect();
+        let all = twins.chain(pairs).chain(keys::hashes(seed.into(), u64::MAX));
+        let (keys, names) =
+            all.take(count).map(|hash| (at(hash), Name::of_hash(&bytes, hash))).unzip();
         Self {
             filter: ExpiringFilter::from_bytes(&bytes).expect("an empty filter"),
             grows,
-            addressing,
-            names: hashes.iter().map(|&hash| Name::of_hash(&bytes, hash)).collect(),
-            hashes,
+            keys,
+            names,
             entries: Entries::new(),
-            last: BTreeMap::new(),
             step: FIRST,
             began: 0,
             evicted: 0,
@@ -146,11 +142,12 @@ impl Model {
     }
 
     fn step(&mut self, [kind, key, argument]: [u8; 3]) {
-        let (index, argument) = (usize::from(key) % self.hashes.len(), u64::from(argument));
-        match kind % 16 {
-            0..3 => self.insert_run(index, 1, argument),
+        let (index, argument) = (usize::from(key) % self.keys.len(), u64::from(argument));
+        let change = match kind % 16 {
+            0..3 => self.insert_run(index, 1, argument % 2 == 1),
             3..8 => {
-                self.insert_run(index, if self.grows { argument } else { argument % 40 }, argument)
+                let count = if self.grows { argument } else { argument % 40 };
+                self.insert_run(index, count, argument % 2 == 1)
             }
             8 => self.insert_with_ttl(index, argument % 80),
             9 => self.remove(index),
@@ -162,20 +159,21 @@ impl Model {
             }),
             13 if self.grows => {
                 self.filter.shrink_to_fit();
-                self.check(&Change::default());
+                Change::Nothing
             }
             14 if argument < 64 => {
                 self.began = argument * 1000;
                 self.filter.rebase(self.began);
-                self.check(&Change::default());
+                Change::Nothing
             }
             15 if argument < 16 => {
                 self.filter.clear();
                 (self.evicted, self.youngest_evicted) = (0, None);
-                self.check(&Change { cleared: true, ..Change::default() });
+                Change::Cleared
             }
             _ => self.reload(),
-        }
+        };
+        self.check(&change);
     }
 
     /// The age of the youngest entry of a key, if it is live.
@@ -187,42 +185,42 @@ impl Model {
     }
 
     /// Inserts so many keys, and beside that a batch of them.
-    fn insert_run(&mut self, first: usize, count: u64, kind: u64) {
-        let unique = kind % 2 == 1;
-        let count = usize::try_from(count).expect("small");
-        let run: Vec<usize> =
-            (first..first + count).map(|index| index % self.hashes.len()).collect();
-        let hashes: Vec<u64> = run.iter().map(|&index| self.hashes[index]).collect();
-        let (mut batched, mut added) = (self.filter.clone(), vec![true; count]);
+    fn insert_run(&mut self, first: usize, count: u64, unique: bool) -> Change {
+        let run: Vec<usize> = (0..count).zip(first..).map(|(_, i)| i % self.keys.len()).collect();
+        let keys: Vec<KeyHash> = run.iter().map(|&index| self.keys[index]).collect();
+        let (mut batched, mut added) = (self.filter.clone(), vec![true; keys.len()]);
         let done = if unique {
-            batched.insert_unique_many(&all_at(&hashes), &mut added)
+            batched.insert_unique_many(&keys, &mut added)
         } else {
-            batched.insert_many(&all_at(&hashes), &mut added)
+            batched.insert_many(&keys, &mut added)
         };
-        for (i, &index) in run.iter().enumerate() {
-            let (known, before, key) = (self.age(index), self.filter.to_bytes(), at(hashes[i]));
+        for (i, (&index, key)) in run.iter().zip(&keys).enumerate() {
+            let (known, before) = (self.age(index), self.filter.to_bytes());
             let inserted =
-                if unique { self.filter.insert_unique(&key) } else { self.filter.insert(&key) };
+                if unique { self.filter.insert_unique(key) } else { self.filter.insert(key) };
             let Ok(new) = inserted.map_err(|full| self.check_refusal(full, known, &before)) else {
                 assert!(done.is_err() && !added[i..].contains(&true));
                 break;
             };
             assert_eq!([new, added[i]], [known.is_none(); 2]);
-            let inserted = (!unique || new).then_some((index, self.step));
-            self.check(&Change { inserted, ..Change::default() });
+            let is_stamped = !unique || new;
+            self.check(&if is_stamped { self.inserted(index, 0) } else { Change::Nothing });
         }
         assert!(batched == self.filter, "a batch differs from single inserts");
+        Change::Nothing
     }
 
-    fn insert_with_ttl(&mut self, index: usize, ttl: u64) {
-        let (known, before, key) =
-            (self.age(index), self.filter.to_bytes(), at(self.hashes[index]));
+    fn inserted(&self, index: usize, age: u64) -> Change {
+        Change::Inserted(index, self.step - age)
+    }
+
+    fn insert_with_ttl(&mut self, index: usize, ttl: u64) -> Change {
+        let (known, before) = (self.age(index), self.filter.to_bytes());
         let age = self.filter.steps().checked_sub(ttl.div_ceil(STEP));
-        match (self.filter.insert_with_ttl(&key, ttl), age) {
+        match (self.filter.insert_with_ttl(&self.keys[index], ttl), age) {
             (Ok(new), Some(age)) => {
                 assert_eq!(new, known.is_none());
-                let inserted = Some((index, self.step - age));
-                self.check(&Change { inserted, ..Change::default() });
+                return self.inserted(index, age);
             }
             (Err(InsertError::Full(full)), Some(_)) => self.check_refusal(full, known, &before),
             (refused, _) => {
@@ -230,10 +228,11 @@ impl Model {
                 assert_eq!(refused, Err(InsertError::TimeToLive { ttl, window }));
             }
         }
+        Change::Nothing
     }
 
     /// Eight keys with the same buckets may meet in tables of so few.
-    fn check_refusal(&mut self, full: FullError, known: Option<u64>, before: &[u8]) {
+    fn check_refusal(&self, full: FullError, known: Option<u64>, before: &[u8]) {
         assert!(is_one_line(&full.to_string()));
         assert!(known.is_none() && self.filter.when_full() == WhenFull::Fail);
         if !self.grows {
@@ -241,73 +240,77 @@ impl Model {
             assert!(self.filter.to_bytes() == before, "a refusal changed the filter");
             assert!(self.filter.len() >= 4, "full with {} entries", self.filter.len());
         }
-        self.check(&Change::default());
     }
 
-    fn remove(&mut self, index: usize) {
-        let (key, mut removed) = (at(self.hashes[index]), [false]);
+    fn remove(&mut self, index: usize) -> Change {
+        let (key, mut removed) = (self.keys[index], [false]);
         if index.is_multiple_of(2) {
             removed[0] = self.filter.remove(&key);
         } else {
             self.filter.remove_many(&[key], &mut removed);
         }
         assert_eq!(removed[0], self.age(index).is_some());
-        self.check(&Change { removed: Some(index), ..Change::default() });
-        assert!(self.age(index).is_none());
+        Change::Removed(index)
     }
 
     /// Advances in one jump, and beside it a step at a time, if that does not take long.
-    fn advance(&mut self, now: u64) {
+    fn advance(&mut self, now: u64) -> Change {
         let steps = now.saturating_sub(self.began) / STEP;
         let (before, later_len) = (self.filter.len(), self.filter.len_at(now));
-        let later: Vec<bool> =
-            self.hashes.iter().map(|&hash| self.filter.contains_at(&at(hash), now)).collect();
+        let at_later = |key| self.filter.contains_at(key, now);
+        let later: Vec<bool> = self.keys.iter().map(at_later).collect();
         let mut slow = self.filter.clone();
         let expired = self.filter.advance(now);
         self.step += steps;
         self.began += steps * STEP;
         assert_eq!([expired, later_len], [before - self.filter.len(), self.filter.len()]);
-        for (&hash, later) in self.hashes.iter().zip(later) {
-            assert_eq!(self.filter.contains(&at(hash)), later, "at a later tick");
+        let is_short = steps < 300;
+        for step in (1..=steps).take_while(|_| is_short) {
+            slow.advance(slow.step_began() + STEP + step % STEP);
         }
-        if steps < 300 {
-            (1..=steps).for_each(|step| {
-                slow.advance(slow.step_began() + STEP + step % STEP);
-            });
-            assert_eq!((slow.len(), slow.step_began()), (self.filter.len(), self.began));
-            let ages = |filter: &ExpiringFilter| {
-                self.hashes.iter().map(|&hash| filter.age(&at(hash))).collect::<Vec<_>>()
-            };
-            assert_eq!(ages(&slow), ages(&self.filter), "a jump differs from steps");
+        let counts = |filter: &ExpiringFilter| (filter.len(), filter.step_began());
+        assert!(!is_short || counts(&slow) == counts(&self.filter));
+        for (key, later) in self.keys.iter().zip(later) {
+            assert_eq!(self.filter.contains(key), later, "at a later tick");
+            let is_same = slow.age(key) == self.filter.age(key);
+            assert!(!is_short || is_same, "a jump differs from steps");
         }
-        self.check(&Change::default());
+        Change::Nothing
     }
 
-    fn reload(&mut self) {
+    fn reload(&mut self) -> Change {
         let bytes = self.filter.to_bytes();
         let read = ExpiringFilter::from_bytes(&bytes).expect("its own bytes");
         assert!(read == self.filter && read.to_bytes() == bytes);
         self.filter = read;
-        self.check(&Change::default());
+        Change::Nothing
     }
 
-    /// The entries that the bytes have, as if they were those of a maplet.
-    fn read_entries(&self, bytes: &[u8]) -> Entries {
-        let stamps = Stamps::of(bytes);
+    /// The entries that the bytes have, read as those of a maplet whose values are the stamps.
+    /// docs/FORMAT.md says how many steps ago one came, from when its group of buckets was swept.
+    fn read_entries(&self, image: &[u8]) -> Entries {
+        let sweeps = image::section_bytes(image, "sweeps");
+        let swept = image[sweeps.clone()].as_chunks().0;
+        let mut maplet = image[..sweeps.start].to_vec();
+        image::zero(&mut maplet, &image::TIME);
+        let [now, window, bits, keys] =
+            ["step", "steps", "value bits", "entries"].map(|name| image::read(image, name));
+        image::set(&mut maplet, &[("kind", 1), ("keys", keys)]);
+        image::reseal(&mut maplet);
+        let largest = (1_u64 << bits) - 1;
         let mut entries = Entries::new();
-        for slot in stamps.view().entries() {
-            let name = if self.grows {
-                Name::in_slot(&stamps.maplet, slot.bucket, slot.fingerprint)
-            } else {
-                let bits = self.addressing.fraction_bits();
-                let string = (0..bits).map(|i| slot.fingerprint >> i & 1 == 1).collect();
-                let base = self.addressing.entry_in(slot.bucket, slot.fingerprint).lower;
-                Name { base, core: slot.fingerprint >> bits, string }
-            };
+        for slot in MapletView::open(&maplet).expect("the same table").entries() {
+            let swept = swept[usize::try_from(slot.bucket / 16).expect("small")];
+            let swept = u64::from(u16::from_le_bytes(swept));
+            let last = swept + largest - window;
+            let since = now.wrapping_sub(swept) & 0xffff;
+            let age = since + (last.wrapping_sub(slot.value) & largest);
+            let age = age.checked_sub(largest - window).expect("a step that is over");
+            let name = Name::in_slot(&maplet, slot.bucket, slot.fingerprint);
             let twins = entries.entry((name.base, name.core)).or_default();
             let is_twice = twins.iter().any(|(other, _)| *other == name);
             assert!(self.grows || !is_twice, "an entry is there twice");
-            twins.push((name, self.step - stamps.age(&slot)));
+            twins.push((name, self.step - age));
         }
         entries
     }
@@ -321,6 +324,14 @@ impl Model {
         let before = std::mem::replace(&mut self.entries, entries);
         self.check_origins(&before, change);
         self.check_lasting(&before, change);
+        match *change {
+            Change::Nothing => {}
+            Change::Cleared => assert!(self.entries.is_empty()),
+            Change::Inserted(index, step) => {
+                assert!(self.age(index).is_some_and(|age| age <= self.step - step), "forgotten");
+            }
+            Change::Removed(index) => assert!(self.age(index).is_none()),
+        }
         let all = || self.entries.values().flatten();
         let live = all().filter(|(_, step)| self.step - step <= self.filter.steps());
         let counts = [self.filter.len(), view.len(), self.filter.slots_in_use()];
@@ -328,17 +339,13 @@ impl Model {
         assert_eq!(counts, [live, live, all().count() as u64]);
         assert_eq!((self.filter.step_began(), self.filter.evicted()), (self.began, self.evicted));
         assert_eq!(self.filter.youngest_evicted(), self.youngest_evicted);
-        let keys = all_at(&self.hashes);
-        let (mut found, mut ages) = (vec![true; keys.len()], vec![Some(9); keys.len()]);
-        self.filter.contains_many(&keys, &mut found);
-        view.age_many(&keys, &mut ages);
-        for (index, key) in keys.iter().enumerate() {
+        let (mut found, mut ages) = (vec![true; self.keys.len()], vec![Some(9); self.keys.len()]);
+        self.filter.contains_many(&self.keys, &mut found);
+        view.age_many(&self.keys, &mut ages);
+        for (index, key) in self.keys.iter().enumerate() {
             let age = self.age(index);
             assert_eq!([self.filter.age(key), view.age(key), ages[index]], [age; 3]);
             assert_eq!([self.filter.contains(key), found[index]], [age.is_some(); 2]);
-            let known = self.last.get(&index).map(|last| self.step - last);
-            let known = known.filter(|&known| known <= self.filter.steps());
-            assert!(known.is_none_or(|known| age.is_some_and(|age| age <= known)), "forgotten");
         }
     }
 
@@ -350,151 +357,90 @@ impl Model {
             let was_there = related(before, name).iter().any(|(old, its)| {
                 (its == step || is_far && its < step) && (name.has(old) || old.has(name))
             });
-            let mut inserted = change.inserted.iter();
-            let is_new = inserted.any(|(index, its)| its == step && name.has(&self.names[*index]));
+            let is_new = matches!(change, Change::Inserted(index, its)
+                if its == step && name.has(&self.names[*index]));
             assert!(was_there || is_new, "an entry from nowhere: {name:?}");
         }
     }
 
-    /// No live entry is gone, unless it was removed or evicted. Notes what is known of the keys.
+    /// No live entry is gone, unless it was removed or evicted.
     fn check_lasting(&mut self, before: &Entries, change: &Change) {
-        let removed = change.removed.map(|index| self.names[index].clone());
-        let is_removed =
-            |name: &Name| change.cleared || removed.as_ref().is_some_and(|key| name.has(key));
-        let (steps, now) = (self.filter.steps(), self.step);
+        let may_go = |name: &Name| match change {
+            Change::Removed(index) => name.has(&self.names[*index]),
+            Change::Cleared => true,
+            Change::Nothing | Change::Inserted(..) => false,
+        };
         let was_lost = |(name, step): &&(Name, u64)| {
-            now - step <= steps && !is_removed(name) && !is_covered(&self.entries, name, *step)
+            self.step - step <= self.filter.steps()
+                && !may_go(name)
+                && !is_covered(&self.entries, name, *step)
         };
         let lost: Vec<&(Name, u64)> = before.values().flatten().filter(was_lost).collect();
-        let may_evict =
-            change.inserted.is_some() && self.filter.when_full() == WhenFull::EvictOldest;
+        let may_evict = matches!(change, Change::Inserted(..))
+            && self.filter.when_full() == WhenFull::EvictOldest;
         if may_evict && self.filter.evicted() > self.evicted {
             assert!(lost.len() == 1, "{} entries for one that was evicted", lost.len());
+            let age = self.step - lost[0].1;
             self.evicted += 1;
-            let age = now - lost[0].1;
-            let youngest = self.youngest_evicted.map_or(age, |least| least.min(age));
-            self.youngest_evicted = Some(youngest);
+            self.youngest_evicted = Some(self.youngest_evicted.map_or(age, |it| it.min(age)));
         } else {
             assert!(lost.is_empty(), "live entries are gone: {lost:?}");
         }
-        if let Some((index, step)) = change.inserted {
-            let last = self.last.entry(index).or_insert(step);
-            *last = step.max(*last);
+    }
+}
+
+impl Subject for ExpiringFilter {
+    const READ: fn(&[u8]) -> Result<Self, ImageError> = Self::from_bytes;
+    const WRITE: fn(&Self) -> Vec<u8> = Self::to_bytes;
+    const VERIFY: fn(&Self) -> Result<(), ImageError> = Self::verify;
+
+    fn question(bytes: &[u8]) -> Result<(), ImageError> {
+        let view = ExpiringView::open(bytes)?;
+        let keys = asked();
+        let mut found = vec![false; keys.len()];
+        view.contains_many(&keys, &mut found);
+        for (key, found) in keys.iter().zip(found) {
+            assert_eq!([view.contains(key), view.age(key).is_some()], [found; 2]);
+            assert!(!view.contains_at(key, u64::MAX) || found);
         }
-        let is_gone = |name: &Name| is_removed(name) || lost.iter().any(|(other, _)| other == name);
-        self.last.retain(|index, last| {
-            let matches = related(before, &self.names[*index]).iter();
-            let mut gone = matches.filter(|(entry, _)| entry.has(&self.names[*index]));
-            now - *last <= steps && !gone.any(|(entry, _)| is_gone(entry))
-        });
-    }
-}
-
-/// The table of an expiring filter, as a maplet whose values are the stamps, and the times at which
-/// its groups were swept.
-struct Stamps {
-    maplet: Vec<u8>,
-    sweeps: Vec<u16>,
-    /// The number of the present step, modulo 2^16.
-    step: u16,
-    window: u64,
-}
-
-impl Stamps {
-    fn of(image: &[u8]) -> Self {
-        let (table, sweeps) = image.split_at(image::section_bytes(image, "sweeps").start);
-        let sweeps = sweeps.as_chunks().0.iter().copied().map(u16::from_le_bytes).collect();
-        let [step, window, entries] =
-            ["step", "steps", "entries"].map(|name| image::read(image, name));
-        let mut maplet = table.to_vec();
-        image::zero(&mut maplet, &["when full", "evicted", "sweeps", "step", "steps"]);
-        image::zero(&mut maplet, &["youngest evicted", "step length", "step began"]);
-        image::set(&mut maplet, &[("kind", 1), ("keys", entries)]);
-        image::reseal(&mut maplet);
-        Self { maplet, sweeps, step: u16::try_from(step).expect("16 bits"), window }
-    }
-
-    fn view(&self) -> MapletView<'_> {
-        MapletView::open(&self.maplet).expect("the same table")
-    }
-
-    /// How many steps ago the entry of a slot came: as docs/FORMAT.md says.
-    fn age(&self, slot: &MapletEntry) -> u64 {
-        let largest = (1_u64 << image::read(&self.maplet, "value bits")) - 1;
-        let swept = self.sweeps[usize::try_from(slot.bucket / 16).expect("small")];
-        let last = u64::from(swept) + largest - self.window;
-        let since = u64::from(self.step.wrapping_sub(swept));
-        let age = since + (last.wrapping_sub(slot.value) & largest);
-        age.checked_sub(largest - self.window).expect("a step that is over")
-    }
-}
-
-/// Checks the promise of the format for any bytes: they are a sound expiring filter, or are refused
-/// with a reason in one line.
-///
-/// # Errors
-/// Why the bytes were refused.
-///
-/// # Panics
-/// If opening and reading disagree, or an accepted filter misbehaves.
-pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
-    let trusted = ExpiringView::open(bytes).and_then(|view| {
-        question(&view);
+        assert!(view.steps() <= 200 && view.step_ticks() > 0 && view.window() > 0);
         view.verify()
-    });
-    let mut filter =
-        read_once(bytes, trusted, ExpiringFilter::from_bytes(bytes), ExpiringFilter::to_bytes)?;
-    exercise(&mut filter, bytes.len() as u64, operations);
-    Ok(())
-}
-
-/// Calls every query of an unverified view: none may panic.
-fn question(view: &ExpiringView<'_>) {
-    let hashes: Vec<u64> = keys::hashes(21, 8).chain([0, u64::MAX]).collect();
-    let mut found = vec![false; hashes.len()];
-    view.contains_many(&all_at(&hashes), &mut found);
-    for (&hash, found) in hashes.iter().zip(found) {
-        assert_eq!([view.contains(&at(hash)), view.age(&at(hash)).is_some()], [found; 2]);
-        assert!(!view.contains_at(&at(hash), u64::MAX) || found);
     }
-    assert!(view.steps() <= 200 && view.step_ticks() > 0 && view.window() > 0);
-}
 
-/// Applies `operations` steps, chosen by `seed`, to a sound filter of unknown content: keys are in
-/// for their window, and the filter is sound afterwards.
-fn exercise(filter: &mut ExpiringFilter, seed: u64, operations: u32) {
-    let mut inserted: BTreeMap<u64, u64> = BTreeMap::new();
-    for choice in keys::hashes(seed, u64::from(operations)) {
-        let hash = keys::splitmix64((choice >> 8) % 40);
-        let (began, evicted) = (filter.step_began(), filter.evicted());
-        match choice % 8 {
-            0..4 => match filter.insert(&at(hash)) {
-                // A full counter does not tell whether an entry was evicted.
-                Ok(_) if filter.evicted() == evicted && evicted < u64::MAX => {
-                    inserted.insert(hash, began);
+    /// Keys are in for their window.
+    fn exercise(&mut self, _: u64, choices: impl Iterator<Item = u64>) {
+        let mut inserted: BTreeMap<u64, u64> = BTreeMap::new();
+        for choice in choices {
+            let hash = keys::splitmix64((choice >> 8) % 40);
+            let (began, evicted) = (self.step_began(), self.evicted());
+            match choice % 8 {
+                0..4 => match self.insert(&at(hash)) {
+                    // A full counter does not tell whether an entry was evicted.
+                    Ok(_) if self.evicted() == evicted && evicted < u64::MAX => {
+                        inserted.insert(hash, began);
+                    }
+                    Ok(_) => inserted.clear(),
+                    Err(full) => assert!(is_one_line(&full.to_string())),
+                },
+                4 | 5 => {
+                    let steps = (choice >> 16) % 4;
+                    self.advance(began.saturating_add(steps.saturating_mul(self.step_ticks())));
                 }
-                Ok(_) => inserted.clear(),
-                Err(full) => assert!(is_one_line(&full.to_string())),
-            },
-            4 | 5 => {
-                let steps = (choice >> 16) % 4;
-                filter.advance(began.saturating_add(steps.saturating_mul(filter.step_ticks())));
+                6 if self.remove(&at(hash)) => inserted.clear(),
+                _ => *self = Self::from_bytes(&self.to_bytes()).expect("its own bytes"),
             }
-            6 if filter.remove(&at(hash)) => inserted.clear(),
-            _ => *filter = ExpiringFilter::from_bytes(&filter.to_bytes()).expect("its own bytes"),
+            let window = self.window();
+            inserted.retain(|_, began| self.step_began() - *began <= window);
+            assert!(inserted.keys().all(|&hash| self.contains(&at(hash))), "forgotten early");
+            assert!(self.len() <= self.slots_in_use());
         }
-        let window = filter.window();
-        inserted.retain(|_, began| filter.step_began() - *began <= window);
-        assert!(inserted.keys().all(|&hash| filter.contains(&at(hash))), "forgotten early");
-        assert!(filter.len() <= filter.slots_in_use());
     }
-    assert_small(filter.size_in_bytes());
-    assert_eq!(filter.verify(), Ok(()));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exercise::arbitrary_bytes;
 
     #[test]
     fn any_header_of_evictions_is_refused_or_sound() {
@@ -507,7 +453,7 @@ mod tests {
                 let mut bytes = empty.clone();
                 image::set(&mut bytes, &[("evicted", evicted), ("youngest evicted", youngest)]);
                 image::reseal(&mut bytes);
-                accepted += u32::from(arbitrary_bytes(&bytes, 500).is_ok());
+                accepted += u32::from(arbitrary_bytes::<ExpiringFilter>(&bytes, 500).is_ok());
             }
         }
         assert_eq!(accepted, 1 + 3 * 7);

@@ -3,10 +3,12 @@
 //! `fuzz/` tries new inputs for as long as it is told to. The tests of this file try the seeds and
 //! a fixed number of changes of them, without cargo-fuzz.
 
+use koel::{CuckooFilter, ExpiringFilter};
+
 use crate::cases::Case;
-use crate::exercise::fuzzed_bytes;
+use crate::exercise::{arbitrary_bytes, fuzzed_bytes, with_values};
 use crate::model::Model;
-use crate::{exercise, expiring, maplets, ordered, patches, seeds, stores, tables};
+use crate::{expiring, ordered, patches, seeds, stores, tables};
 
 /// A fuzz target.
 #[derive(Debug)]
@@ -23,14 +25,14 @@ pub struct Target {
 /// are, and with checksums that fit.
 pub const IMAGE: Target = Target {
     name: "image",
-    run: |bytes| fuzzed_bytes(bytes, exercise::arbitrary_bytes),
+    run: |bytes| fuzzed_bytes(bytes, arbitrary_bytes::<CuckooFilter>),
     seeds: seeds::images,
 };
 
 /// The same for maplets and counting filters.
 pub const MAPLET: Target = Target {
     name: "maplet",
-    run: |bytes| fuzzed_bytes(bytes, maplets::with_values),
+    run: |bytes| fuzzed_bytes(bytes, with_values),
     seeds: || [seeds::maplets(), seeds::counting()].concat(),
 };
 
@@ -39,7 +41,7 @@ pub const MAPLET: Target = Target {
 pub const EXPIRING: Target = Target {
     name: "expiring",
     run: |bytes| match bytes {
-        [b'k', b'o', b'e', b'l', ..] => fuzzed_bytes(bytes, expiring::arbitrary_bytes),
+        [b'k', b'o', b'e', b'l', ..] => fuzzed_bytes(bytes, arbitrary_bytes::<ExpiringFilter>),
         _ => expiring::run(bytes),
     },
     seeds: seeds::expiring,

@@ -156,6 +156,18 @@ pub fn narrow_buckets(image: &[u8]) -> u64 {
 pub const CONTENT: [&str; 6] =
     ["keys", "entries", "distinct entries", "counters", "stashed keys", "corrections"];
 
+/// The fields that only expiring filters have.
+pub const TIME: [&str; 8] = [
+    "when full",
+    "evicted",
+    "sweeps",
+    "step",
+    "steps",
+    "youngest evicted",
+    "step length",
+    "step began",
+];
+
 /// The image of an empty filter or maplet like `image`, but with `1 << segment_bits` segments of
 /// `segment_buckets` buckets.
 ///

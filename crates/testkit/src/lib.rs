@@ -6,9 +6,9 @@
 //! exact multiset.
 //!
 //! Tests with random operations (proptest, fuzz targets, crash tests) use [`model::Model`]. For
-//! filters from bytes of unknown origin there is [`exercise`], for maplets [`maplets`], for
-//! counting filters [`counting`], for expiring filters [`expiring`], for patches [`patches`], and
-//! for the files of stores [`stores`], [`ordered`] and [`tables`]. [`fuzz`] lists them.
+//! filters from bytes of unknown origin there is [`exercise`], for maplets and counting filters
+//! `maplets`, for expiring filters [`expiring`], for patches [`patches`], and for the files of
+//! stores [`stores`], [`ordered`] and [`tables`]. [`fuzz`] lists them.
 //! Stores run in folders of [`storage`], with a history that defines what must survive. [`source`]
 //! reads the Rust of the [`workspace`] for the tests of its layers and its words. [`trees`] makes
 //! and describes folders of the disk, and [`threads`] ends threads.
@@ -16,13 +16,12 @@
 pub mod addressing;
 pub mod audit;
 pub mod cases;
-pub mod counting;
 pub mod exercise;
 pub mod expiring;
 pub mod fuzz;
 pub mod image;
 pub mod keys;
-pub mod maplets;
+mod maplets;
 pub mod model;
 pub mod ordered;
 pub mod patches;

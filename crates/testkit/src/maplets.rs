@@ -1,97 +1,146 @@
-//! Operations on a maplet of unknown content, like [`exercise`](crate::exercise) for filters. Its
-//! content is unknown, but an inserted pair is found until it is removed.
+//! Operations on maplets and counting filters of unknown content, like
+//! [`exercise`](crate::exercise) for filters. An inserted pair is found until it is removed, and no
+//! count falls below what was added.
 
-use koel::{ImageError, Maplet, MapletView, Values};
+use std::collections::BTreeMap;
 
-use crate::exercise::{assert_small, is_one_line, read_once};
-use crate::keys::{all_at, at};
-use crate::{counting, keys};
+use koel::{
+    CountingFilter, CountingView, FullError, ImageError, Maplet, MapletView, Merge, MergeError,
+    Values,
+};
+
+use crate::exercise::{Subject, asked, assert_same_table, assert_small, index, is_one_line};
+use crate::keys;
+use crate::keys::at;
 
 /// The number of hashes in use.
 const HASHES: u64 = 40;
 
-/// Checks the promises of maplets and of counting filters for any bytes.
-///
-/// # Errors
-/// Why both refused the bytes.
-///
-/// # Panics
-/// If both accept the bytes, or one of them misbehaves.
-pub fn with_values(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
-    let maplet = arbitrary_bytes(bytes, operations);
-    let counting = counting::arbitrary_bytes(bytes, operations);
-    assert!(maplet.is_err() || counting.is_err(), "one file of two kinds");
-    maplet.or(counting)
-}
+impl Subject for Maplet {
+    const READ: fn(&[u8]) -> Result<Self, ImageError> = Self::from_bytes;
+    const WRITE: fn(&Self) -> Vec<u8> = Self::to_bytes;
+    const VERIFY: fn(&Self) -> Result<(), ImageError> = Self::verify;
 
-/// Checks the promise of the format for any bytes: they are a sound maplet, or are refused with a
-/// reason in one line.
-///
-/// # Errors
-/// Why the bytes were refused.
-///
-/// # Panics
-/// If opening and reading disagree, or an accepted maplet misbehaves.
-pub fn arbitrary_bytes(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
-    let trusted = MapletView::open(bytes).and_then(|view| {
-        question(&view);
+    fn question(bytes: &[u8]) -> Result<(), ImageError> {
+        let view = MapletView::open(bytes)?;
+        let keys = asked();
+        let mut values = vec![Values::default(); keys.len()];
+        view.get_many(&keys, &mut values);
+        for (key, values) in keys.iter().zip(values) {
+            let found = values.count();
+            assert_eq!(view.get(key).count(), found);
+            assert!(found as u64 <= 8 + view.stashed_pairs(), "{found} values of a key");
+            assert_eq!(view.contains(key), found > 0);
+        }
+        assert!(view.entries().count() as u64 <= view.slots());
         view.verify()
-    });
-    let mut maplet = read_once(bytes, trusted, Maplet::from_bytes(bytes), Maplet::to_bytes)?;
-    exercise(&mut maplet, bytes.len() as u64, operations);
-    Ok(())
-}
-
-/// Calls every query of an unverified view: none may panic.
-fn question(view: &MapletView<'_>) {
-    let hashes: Vec<u64> = keys::hashes(21, 8).chain([0, u64::MAX]).collect();
-    let mut values = vec![Values::default(); hashes.len()];
-    view.get_many(&all_at(&hashes), &mut values);
-    for (&hash, values) in hashes.iter().zip(values) {
-        let found = values.count();
-        assert_eq!(view.get(&at(hash)).count(), found);
-        assert!(found as u64 <= 8 + view.stashed_pairs(), "{found} values of a key");
-        assert_eq!(view.contains(&at(hash)), found > 0);
     }
-    assert!(view.entries().count() as u64 <= view.slots());
-}
 
-/// Applies `operations` steps, chosen by `seed`, to a sound maplet; it is sound afterwards.
-fn exercise(maplet: &mut Maplet, seed: u64, operations: u32) {
-    let mut inserted: Vec<(u64, u64)> = Vec::new();
-    let most = u64::MAX >> (64 - maplet.layout().value_bits());
-    for choice in keys::hashes(seed, u64::from(operations)) {
-        let hash = keys::splitmix64((choice >> 8) % HASHES);
-        let value = (choice >> 32) % 5 * (most / 4);
-        let len = maplet.len();
-        match choice % 8 {
-            0..5 => match maplet.insert(&at(hash), value) {
-                Ok(()) => {
-                    assert_eq!(maplet.len(), len + 1);
-                    inserted.push((hash, value));
+    fn exercise(&mut self, _: u64, choices: impl Iterator<Item = u64>) {
+        let mut inserted: Vec<(u64, u64)> = Vec::new();
+        let most = u64::MAX >> (64 - self.layout().value_bits());
+        for choice in choices {
+            let hash = keys::splitmix64((choice >> 8) % HASHES);
+            let value = (choice >> 32) % 5 * (most / 4);
+            let len = self.len();
+            match choice % 8 {
+                0..5 => match self.insert(&at(hash), value) {
+                    Ok(()) => {
+                        assert_eq!(self.len(), len + 1);
+                        inserted.push((hash, value));
+                    }
+                    Err(full) => assert!(is_one_line(&full.to_string()) && self.len() == len),
+                },
+                5 if !inserted.is_empty() => {
+                    let (hash, value) = inserted.swap_remove(index(choice >> 40, inserted.len()));
+                    assert!(self.remove(&at(hash), value), "an inserted pair is not found");
+                    assert_eq!(self.len(), len - 1);
                 }
-                Err(full) => assert!(is_one_line(&full.to_string()) && maplet.len() == len),
-            },
-            5 if !inserted.is_empty() => {
-                let index =
-                    usize::try_from((choice >> 40) % inserted.len() as u64).expect("an index");
-                let (hash, value) = inserted.swap_remove(index);
-                assert!(maplet.remove(&at(hash), value), "an inserted pair is not found");
-                assert_eq!(maplet.len(), len - 1);
-            }
-            6 => {
-                if let Some((hash, old)) = inserted.last_mut() {
-                    assert_eq!(maplet.replace(&at(*hash), *old, value), Ok(true));
-                    *old = value;
+                6 => {
+                    if let Some((hash, old)) = inserted.last_mut() {
+                        assert_eq!(self.replace(&at(*hash), *old, value), Ok(true));
+                        *old = value;
+                    }
                 }
+                _ if choice % 16 == 7 => self.shrink_to_fit(),
+                _ => *self = Self::from_bytes(&self.to_bytes()).expect("its own bytes"),
             }
-            _ if choice % 16 == 7 => maplet.shrink_to_fit(),
-            _ => *maplet = Maplet::from_bytes(&maplet.to_bytes()).expect("its own bytes"),
+        }
+        for &(hash, value) in &inserted {
+            assert!(self.get(&at(hash)).any(|found| found == value), "an inserted pair is gone");
         }
     }
-    for &(hash, value) in &inserted {
-        assert!(maplet.get(&at(hash)).any(|found| found == value), "an inserted pair is gone");
+}
+
+impl Subject for CountingFilter {
+    const READ: fn(&[u8]) -> Result<Self, ImageError> = Self::from_bytes;
+    const WRITE: fn(&Self) -> Vec<u8> = Self::to_bytes;
+    const VERIFY: fn(&Self) -> Result<(), ImageError> = Self::verify;
+
+    fn question(bytes: &[u8]) -> Result<(), ImageError> {
+        let view = CountingView::open(bytes)?;
+        let keys = asked();
+        let mut counts = vec![0; keys.len()];
+        view.count_many(&keys, &mut counts);
+        assert!(keys.iter().zip(counts).all(|(key, count)| view.count(key) == count));
+        view.counts().for_each(drop);
+        view.verify()
     }
-    assert_small(maplet.size_in_bytes());
-    assert_eq!(maplet.verify(), Ok(()));
+
+    fn exercise(&mut self, _: u64, choices: impl Iterator<Item = u64>) {
+        let mut inserted: BTreeMap<u64, u64> = BTreeMap::new();
+        for choice in choices {
+            let hash = keys::splitmix64((choice >> 8) % HASHES);
+            let times = if choice % 3 == 0 { (choice >> 32) % 1000 } else { 1 };
+            let len = self.len();
+            match choice % 8 {
+                0..5 => match self.add(&at(hash), times) {
+                    Ok(count) => {
+                        assert!(count >= times && self.count(&at(hash)) == count);
+                        assert_eq!(self.len(), len + times);
+                        *inserted.entry(hash).or_default() += times;
+                    }
+                    Err(full) => {
+                        assert!(is_one_line(&full.to_string()) && self.len() == len);
+                        assert!(full == FullError::Overflow || !self.contains(&at(hash)));
+                    }
+                },
+                5 | 6 => {
+                    if let Some(count) = inserted.get_mut(&hash).filter(|count| **count > 0) {
+                        assert!(self.remove(&at(hash)), "an inserted key is not found");
+                        assert_eq!(self.len(), len - 1);
+                        *count -= 1;
+                    }
+                }
+                _ if choice % 16 == 7 => merge_with_itself(self, hash),
+                _ if choice % 32 == 15 => self.shrink_to_fit(),
+                _ => *self = Self::from_bytes(&self.to_bytes()).expect("its own bytes"),
+            }
+        }
+        assert!(inserted.iter().all(|(&hash, &count)| self.count(&at(hash)) >= count), "too low");
+    }
+}
+
+/// Merges the filter with itself: the maximum changes nothing, unless more than half of the copies
+/// that can be counted are in; the sum is at least twice as large, or does not fit.
+fn merge_with_itself(filter: &mut CountingFilter, hash: u64) {
+    let (twin, count) = (filter.clone(), filter.count(&at(hash)));
+    match filter.merge(&twin, Merge::Max) {
+        Ok(()) => {
+            assert_same_table([&twin.to_bytes(), &filter.to_bytes()], twin.has_grown());
+            assert!(filter.len() >= twin.len());
+        }
+        Err(failure) => {
+            assert_eq!(failure, MergeError::Full(FullError::Overflow));
+            assert!(*filter == twin && twin.len() > u64::MAX / 2);
+        }
+    }
+    *filter = twin.clone();
+    match filter.merge(&twin, Merge::Sum) {
+        Ok(()) => assert!(filter.count(&at(hash)) >= count.saturating_mul(2)),
+        Err(_) => assert!(*filter == twin, "a refusal changed the filter"),
+    }
+    assert_small(filter.size_in_bytes());
+    assert_eq!(filter.verify(), Ok(()));
+    *filter = twin;
 }

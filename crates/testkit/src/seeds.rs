@@ -176,8 +176,7 @@ mod tests {
     use koel::ImageError;
 
     use super::*;
-    use crate::exercise::arbitrary_bytes;
-    use crate::maplets::with_values;
+    use crate::exercise::{arbitrary_bytes, with_values};
 
     /// Every how manyth seed is tried, and operations on each: 1 and 300 take minutes.
     const STEP: usize = 5;
@@ -213,10 +212,10 @@ mod tests {
         let mut expiring = expiring();
         expiring.retain(|seed| seed.starts_with(b"koel"));
         let accepted = [
-            with_extreme_fields(&expiring, crate::expiring::arbitrary_bytes),
+            with_extreme_fields(&expiring, arbitrary_bytes::<ExpiringFilter>),
             with_extreme_fields(&some(maplets()), with_values),
             with_extreme_fields(&some(counting()), with_values),
-            with_extreme_fields(&some(images()), arbitrary_bytes),
+            with_extreme_fields(&some(images()), arbitrary_bytes::<CuckooFilter>),
         ];
         assert!(accepted.iter().all(|&accepted| accepted > 1000), "{accepted:?}");
     }

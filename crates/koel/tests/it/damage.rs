@@ -4,9 +4,9 @@
 use koel::{
     CountingFilter, CuckooFilter, ExpiringFilter, ImageError, Maplet, MapletView, WhenFull,
 };
+use testkit::exercise::arbitrary_bytes;
 use testkit::image::{self, HEADER_BYTES};
 use testkit::keys::{self, at};
-use testkit::{counting, exercise, expiring, maplets};
 
 use crate::subject::Subject;
 use crate::support::{counters, forged, read, with_counts};
@@ -31,10 +31,10 @@ fn kinds() -> [Kind; 4] {
         crate::image::samples_of_all_shapes().iter().map(CuckooFilter::to_bytes).collect();
     let kind = |name, files, read, harmless| Kind { name, files, read, operations: 30, harmless };
     [
-        Kind { operations: 100, ..kind("filter", filters, exercise::arbitrary_bytes, 1000) },
-        kind("counting filter", counting_filters(), counting::arbitrary_bytes, 500),
-        kind("maplet", maplets(), maplets::arbitrary_bytes, 1000),
-        kind("expiring filter", expiring_filters(), expiring::arbitrary_bytes, 500),
+        Kind { operations: 100, ..kind("filter", filters, arbitrary_bytes::<CuckooFilter>, 1000) },
+        kind("counting filter", counting_filters(), arbitrary_bytes::<CountingFilter>, 500),
+        kind("maplet", maplets(), arbitrary_bytes::<Maplet>, 1000),
+        kind("expiring filter", expiring_filters(), arbitrary_bytes::<ExpiringFilter>, 500),
     ]
 }
 
@@ -196,8 +196,8 @@ fn an_invalid_field_is_named() {
         ("sweeps", 0),
         ("sweeps", 2),
     ];
-    let maplet: (_, Read, _) = (maplet, maplets::arbitrary_bytes, &of_maplet[..]);
-    let expiring: (_, Read, _) = (expiring, expiring::arbitrary_bytes, &of_expiring[..]);
+    let maplet: (_, Read, _) = (maplet, arbitrary_bytes::<Maplet>, &of_maplet[..]);
+    let expiring: (_, Read, _) = (expiring, arbitrary_bytes::<ExpiringFilter>, &of_expiring[..]);
     for (image, read, fields) in [maplet, expiring] {
         for &(name, value) in fields {
             assert_eq!(refused(read, &forged(&image, &[(name, value)])), name, "{value}");
@@ -212,7 +212,7 @@ fn forged_sweeps_are_refused() {
     let sweeps = image::section_bytes(&image, "sweeps");
     image[sweeps.start + 1] = 0x80;
     image::reseal(&mut image);
-    assert_eq!(refused(expiring::arbitrary_bytes, &image), "sweeps");
+    assert_eq!(refused(arbitrary_bytes::<ExpiringFilter>, &image), "sweeps");
 }
 
 /// A view is not verified, and its stash need not ascend.
@@ -239,7 +239,7 @@ fn bits_behind_a_value_must_be_zero() {
     let mut bytes = maplet.to_bytes();
     let top = bytes.iter().rposition(|&byte| byte != 0).unwrap();
     bytes[top] |= 0x80;
-    assert_eq!(refused(maplets::arbitrary_bytes, &forged(&bytes, &[("keys", 1)])), "bucket");
+    assert_eq!(refused(arbitrary_bytes::<Maplet>, &forged(&bytes, &[("keys", 1)])), "bucket");
 }
 
 /// Edits the bytes of a filter of one key into states that no filter writes.
@@ -249,7 +249,7 @@ fn slots_and_counters_that_contradict_each_other_are_refused() {
     filter.add("ada", 9).unwrap();
     assert_eq!(filter.layout().to_string(), "plain 4x11+3");
     let bytes = filter.to_bytes();
-    let refused = |image: &[u8]| refused(counting::arbitrary_bytes, image);
+    let refused = |image: &[u8]| refused(arbitrary_bytes::<CountingFilter>, image);
     assert_eq!(refused(&forged(&bytes, &[("counter limit", 0)])), "counter limit");
     let count = u64::from(counters(&mut bytes.clone())[0][8]);
     assert_eq!(refused(&with_counts(&bytes, &[count + 1])), "keys");

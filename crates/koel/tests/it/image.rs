@@ -186,7 +186,7 @@ fn counters_out_of_order_twice_or_too_large_are_refused() {
             let mut forged = sealed.clone();
             forge(counters(&mut forged));
             image::reseal(&mut forged);
-            match arbitrary_bytes(&forged, 0) {
+            match arbitrary_bytes::<CuckooFilter>(&forged, 0) {
                 Err(ImageError::Field { field, .. }) => field,
                 other => panic!("{other:?}"),
             }
@@ -261,11 +261,11 @@ fn a_view_of_garbage_behind_a_sound_header_answers_without_a_panic() {
 fn random_bytes_are_refused() {
     for seed in 0..20_000 {
         let bytes: Vec<u8> = keys::hashes(seed, seed % 80).flat_map(u64::to_le_bytes).collect();
-        assert_eq!(arbitrary_bytes(&bytes, 0), Err(ImageError::NotAFilter));
+        assert_eq!(arbitrary_bytes::<CuckooFilter>(&bytes, 0), Err(ImageError::NotAFilter));
         let mut named = b"koel\r\n\x1a\n\x03\0".to_vec();
         named.extend(bytes);
         image::reseal(&mut named);
-        assert!(arbitrary_bytes(&named, 0).is_err());
+        assert!(arbitrary_bytes::<CuckooFilter>(&named, 0).is_err());
     }
 }
 
@@ -317,7 +317,7 @@ fn inputs_that_fuzzing_found_no_longer_fail() {
     let version = ("version", read(&samples()[0].to_bytes(), "version"));
     for file in files {
         let image = forged(&std::fs::read(file).unwrap(), &[version]);
-        exercise::fuzzed_bytes(&image, arbitrary_bytes);
+        exercise::fuzzed_bytes(&image, arbitrary_bytes::<CuckooFilter>);
     }
 }
 
@@ -336,7 +336,7 @@ fn plain_buckets_that_are_not_whole_bytes_are_refused() {
             set(&mut image, &[("fraction bits", fraction_bits)]);
             let image = image::reshape(&image, 0, buckets);
             assert_eq!(testkit::audit::audit(&image).is_ok(), expected, "{fingerprint_bits}");
-            match arbitrary_bytes(&image, 100) {
+            match arbitrary_bytes::<CuckooFilter>(&image, 100) {
                 Ok(()) => assert!(expected, "{fingerprint_bits}"),
                 Err(error) => {
                     assert!(!expected, "{fingerprint_bits}");

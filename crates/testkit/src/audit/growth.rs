@@ -19,29 +19,38 @@ pub struct Name {
 }
 
 impl Name {
-    /// The name of the entry with this fingerprint in a bucket of a growing table.
+    /// The name of the entry with this fingerprint in a bucket.
     ///
     /// # Panics
-    /// If `image` is not one of a growing table with such an entry.
+    /// If `image` is not one of a table with such an entry.
     #[must_use]
     pub fn in_slot(image: &[u8], bucket: u64, fingerprint: u64) -> Self {
         let header = Header(&image[..HEADER_BYTES]);
-        let grown = Grown::of(&header).expect("a growing table");
-        grown.name(bucket, fingerprint).expect("an entry")
+        if header.is_marked() {
+            let grown = Grown::of(&header).expect("a growing table");
+            return grown.name(bucket, fingerprint).expect("an entry");
+        }
+        let addressing = Addressing::of(image);
+        Self::of_entry(&addressing, addressing.entry_in(bucket, fingerprint))
     }
 
-    /// All that a growing table can know of a hash.
+    /// The name of an entry of a table that has not grown.
+    fn of_entry(addressing: &Addressing, Entry { lower, fingerprint }: Entry) -> Self {
+        let bits = addressing.fraction_bits();
+        let string = (0..bits).map(|i| fingerprint >> i & 1 == 1).collect();
+        Self { base: lower, core: fingerprint >> bits, string }
+    }
+
+    /// All that a table can know of a hash.
     ///
     /// # Panics
     /// If `image` is shorter than a header.
     #[must_use]
     pub fn of_hash(image: &[u8], hash: u64) -> Self {
         let addressing = Addressing::of(image);
-        let Entry { lower, fingerprint } = addressing.entry(hash);
-        let bits = addressing.fraction_bits();
-        let fraction = (0..bits).map(|i| fingerprint >> i & 1 == 1);
-        let rest = (0..64 - bits).map(|i| hash >> i & 1 == 1);
-        Self { base: lower, core: fingerprint >> bits, string: fraction.chain(rest).collect() }
+        let mut name = Self::of_entry(&addressing, addressing.entry(hash));
+        name.string.extend((0..64 - addressing.fraction_bits()).map(|i| hash >> i & 1 == 1));
+        name
     }
 
     /// Whether every key of `other` is one of this entry.
