@@ -64,21 +64,15 @@ pub struct Setup {
 /// One step. Keys are given by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Adds a copy.
-    Insert(KeyNumber),
-    /// Adds this many copies of one key until one is refused, by single calls and in a batch.
-    InsertTimes(KeyNumber, u8),
-    /// Adds a copy of each of this many keys, starting with this one, until one is refused: by
-    /// single calls and in a batch.
-    InsertRun(KeyNumber, u8),
+    /// Adds a copy of each of these keys until one is refused, by single calls and in a batch.
+    Insert(Vec<KeyNumber>),
     /// Adds a key unless it is present.
     InsertUnique(KeyNumber),
     /// Removes a copy if the key has one. If the filter reports the key as absent, tries and must
     /// fail.
     Remove(KeyNumber),
-    /// Removes all copies of this many keys, starting with this one; the first copy of each also in
-    /// a batch.
-    RemoveRun(KeyNumber, u8),
+    /// Removes all copies of these keys, the first copy of each also in a batch.
+    RemoveAll(Vec<KeyNumber>),
     /// Compares the count.
     Count(KeyNumber),
     /// Removes every key.
@@ -195,17 +189,23 @@ fn decode_setup([capacity, rate, kind, limit, shape, universe]: [u8; 6]) -> Setu
     }
 }
 
+/// `count` keys starting with `first`, wrapping around after the last key.
+#[must_use]
+pub fn run(first: KeyNumber, count: u8) -> Vec<KeyNumber> {
+    (0..count).map(|i| first.wrapping_add(i)).collect()
+}
+
 /// `None` at the end of the bytes.
 fn decode_op(bytes: &mut impl Iterator<Item = u8>) -> Option<Op> {
     let kind = bytes.next()?;
     let mut next = || bytes.next().unwrap_or(0);
     Some(match kind % 32 {
-        0..8 => Op::Insert(next()),
-        8 | 9 => Op::InsertTimes(next(), next() % 8),
-        10..13 => Op::InsertRun(next(), next() % 32),
+        0..8 => Op::Insert(vec![next()]),
+        8 | 9 => Op::Insert(vec![next(); usize::from(next() % 8)]),
+        10..13 => Op::Insert(run(next(), next() % 32)),
         13..15 => Op::InsertUnique(next()),
         15..22 => Op::Remove(next()),
-        22..24 => Op::RemoveRun(next(), next() % 32),
+        22..24 => Op::RemoveAll(run(next(), next() % 32)),
         24 => Op::Count(next()),
         25 => Op::Clear,
         26 => Op::Reload,

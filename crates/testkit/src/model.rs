@@ -19,15 +19,15 @@ use koel::{CuckooFilter, FilterView, FullError, ImageError, Merge, MergeError, S
 
 use crate::addressing::{Addressing, Entry};
 use crate::audit::audit;
-use crate::cases::{Case, CaseKey, KEYS, KeyNumber, Op, Setup, Universe};
+use crate::cases::{Case, CaseKey, KeyNumber, Op, Setup, Universe};
 use crate::image;
 use crate::keys::at;
 
-/// The copies of each key, under the entry they share.
-type Multiset = BTreeMap<Entry, BTreeMap<KeyNumber, u64>>;
+/// The copies of each hash, under the entry they share.
+type Multiset = BTreeMap<Entry, BTreeMap<u64, u64>>;
 
 /// A filter and its expected content.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Model {
     setup: Setup,
     filter: CuckooFilter,
@@ -35,8 +35,8 @@ pub struct Model {
     addressing: Addressing,
     /// Hash and entry of each key.
     keys: Vec<(u64, Entry)>,
-    held: Multiset,
-    /// How many of the copies are in the stash, by address.
+    table: Multiset,
+    /// The copies in the stash, by hash.
     stash: BTreeMap<u64, u64>,
 }
 
@@ -48,8 +48,8 @@ impl Model {
         let empty = filter.to_bytes();
         let addressing = Addressing::of(&empty);
         let keys = setup.hashes(&filter).into_iter().map(|hash| (hash, addressing.entry(hash)));
-        let (keys, held, stash) = (keys.collect(), Multiset::new(), BTreeMap::new());
-        Self { setup, filter, empty, addressing, keys, held, stash }
+        let (keys, table, stash) = (keys.collect(), Multiset::new(), BTreeMap::new());
+        Self { setup, filter, empty, addressing, keys, table, stash }
     }
 
     /// Runs `case`, then removes everything again. Returns the bytes from before the removal.
@@ -77,25 +77,17 @@ impl Model {
     /// If the two differ.
     pub fn apply(&mut self, op: &Op) {
         match op {
-            Op::Insert(key) => match self.insert(*key) {
-                Ok(()) | Err(_) => {}
-            },
-            Op::InsertTimes(key, times) => {
-                self.insert_each(&vec![*key; usize::from(*times)]);
-            }
-            Op::InsertRun(first, count) => {
-                self.insert_each(&run(*first, *count).collect::<Vec<_>>());
-            }
+            Op::Insert(keys) => self.insert_each(keys),
             Op::InsertUnique(key) => self.insert_unique(*key),
             Op::Remove(key) => self.remove(*key),
-            Op::RemoveRun(first, count) => {
-                self.remove_each(&run(*first, *count).collect::<Vec<_>>());
-                run(*first, *count).for_each(|key| self.remove_all(key));
+            Op::RemoveAll(keys) => {
+                self.remove_each(keys);
+                keys.iter().for_each(|&key| self.remove_all(key));
             }
             Op::Count(key) => self.check_key(*key),
             Op::Clear => {
                 self.filter.clear();
-                self.held.clear();
+                self.table.clear();
                 self.stash.clear();
                 assert_eq!(self.filter.to_bytes(), self.empty, "a cleared filter is empty");
             }
@@ -112,7 +104,7 @@ impl Model {
     /// If a key is not found, or the filter is not empty afterwards.
     pub fn drain(&mut self) {
         (0..=KeyNumber::MAX).for_each(|key| self.remove_all(key));
-        assert!(self.held.is_empty() && self.stash.is_empty());
+        assert!(self.table.is_empty() && self.stash.is_empty());
         assert_eq!(self.filter.to_bytes(), self.empty, "all removed is not empty");
     }
 
@@ -139,8 +131,11 @@ impl Model {
 
     /// Removes a copy of each key that has one. A batch must have an equal result.
     fn remove_each(&mut self, keys: &[KeyNumber]) {
-        let present: Vec<KeyNumber> =
-            keys.iter().copied().filter(|&key| self.copies(key) > 0).collect();
+        // Some numbers stand for one hash.
+        let by_hash = keys.iter().map(|&key| (self.keys[usize::from(key)].0, key));
+        let mut present: Vec<KeyNumber> =
+            by_hash.collect::<BTreeMap<_, _>>().into_values().collect();
+        present.retain(|&key| self.copies(key) > 0);
         let (mut at_once, mut removed) = (self.filter.clone(), vec![false; present.len()]);
         at_once.remove_many(&self.keys_of(&present), &mut removed);
         present.iter().for_each(|&key| self.remove(key));
@@ -150,17 +145,16 @@ impl Model {
 
     fn insert(&mut self, key: KeyNumber) -> Result<(), FullError> {
         let before = self.filter.to_bytes();
-        let entry = self.keys[usize::from(key)].1;
         let inserted = self.filter.insert(&self.key(key));
         match inserted {
             Ok(()) => self.hold(key),
             Err(full) => {
                 self.check_unchanged(&before);
-                let distinct = self.table().len() as u64 + u64::from(self.in_table(entry) == 0);
+                let copies = self.in_table(self.keys[usize::from(key)].0);
+                let distinct = self.table.len() as u64 + u64::from(copies == 0);
                 self.check_refusal(full, distinct);
                 self.check_stash_is_full(full);
                 let slots = matches!(full, FullError::Slots { .. });
-                let copies = self.in_table(entry);
                 assert_eq!(slots, copies == 0, "{full} for {copies} copies");
             }
         }
@@ -181,7 +175,7 @@ impl Model {
             }
             Err(full) => {
                 self.check_unchanged(&before);
-                self.check_refusal(full, self.table().len() as u64 + 1);
+                self.check_refusal(full, self.table.len() as u64 + 1);
                 self.check_stash_is_full(full);
                 assert!(matches!(full, FullError::Slots { .. }), "{full}");
             }
@@ -211,9 +205,10 @@ impl Model {
     }
 
     fn merge(&mut self, keys: &[(KeyNumber, u8)], counts: Merge, as_view: bool) {
-        let mut other = self.new_twin();
+        let mut other = self.clone();
+        other.apply(&Op::Clear);
         for &(key, times) in keys {
-            other.apply(&Op::InsertTimes(key, times % 8));
+            other.insert_each(&vec![key; usize::from(times % 8)]);
         }
         let before = self.filter.to_bytes();
         let theirs = other.filter.to_bytes();
@@ -228,55 +223,29 @@ impl Model {
             Ok(()) => self.unite(&other, counts),
             Err(MergeError::Full(full)) => {
                 self.check_unchanged(&before);
-                let (ours, theirs) = (self.table(), other.table());
-                let new = theirs.keys().filter(|entry| !ours.contains_key(entry)).count();
-                self.check_refusal(full, (ours.len() + new) as u64);
+                let new = other.table.keys().filter(|entry| !self.table.contains_key(entry));
+                self.check_refusal(full, (self.table.len() + new.count()) as u64);
             }
             Err(error) => panic!("filters of one setup do not merge: {error}"),
         }
         self.check();
     }
 
-    /// The empty filter of this setup.
-    fn new_twin(&self) -> Self {
-        let filter = CuckooFilter::from_bytes(&self.empty).expect("its own bytes are a filter");
-        Self {
-            setup: self.setup.clone(),
-            filter,
-            empty: self.empty.clone(),
-            addressing: self.addressing,
-            keys: self.keys.clone(),
-            held: Multiset::new(),
-            stash: BTreeMap::new(),
-        }
-    }
-
     /// The multiset after a merge with a model of the same keys.
     fn unite(&mut self, other: &Self, counts: Merge) {
-        // The first key of each address in a stash, with the counts of the address in both.
-        let mut stashed = BTreeMap::new();
-        for key in 0..=KeyNumber::MAX {
-            let (hash, _) = self.keys[usize::from(key)];
-            let in_stash = self.in_stash(hash) + other.in_stash(hash);
-            if in_stash > 0 {
-                let larger = self.count(key).max(other.count(key));
-                stashed.entry(hash).or_insert((key, in_stash, larger));
-            }
-        }
-        let mut table = self.table();
-        unite(&mut table, &other.table(), counts);
-        (self.held, self.stash) = (table, BTreeMap::new());
-        for (hash, (key, in_stash, larger)) in stashed {
-            let entry = self.keys[usize::from(key)].1;
+        let stashed = self.stash.keys().chain(other.stash.keys());
+        let stashed: BTreeMap<u64, _> = stashed
+            .map(|&hash| (hash, [self, other].map(|it| (it.in_stash(hash), it.count_of(hash)))))
+            .collect();
+        unite(&mut self.table, &other.table, counts);
+        for (hash, [(ours, our_count), (theirs, their_count)]) in stashed {
             let copies = match counts {
-                Merge::Sum => in_stash,
-                Merge::Max => larger.saturating_sub(self.in_table(entry)),
+                Merge::Sum => ours + theirs,
+                Merge::Max => our_count.max(their_count).saturating_sub(self.in_table(hash)),
             };
-            if copies > 0 {
-                *self.held.entry(entry).or_default().entry(key).or_default() += copies;
-                self.stash.insert(hash, copies);
-            }
+            self.stash.insert(hash, copies);
         }
+        self.stash.retain(|_, copies| *copies > 0);
     }
 
     fn reload(&mut self) {
@@ -288,46 +257,30 @@ impl Model {
         self.check_sizes();
     }
 
-    fn copies(&self, key: KeyNumber) -> u64 {
-        let keys = self.held.get(&self.keys[usize::from(key)].1);
-        keys.and_then(|keys| keys.get(&key)).copied().unwrap_or(0)
-    }
-
-    /// Copies of all keys of an entry that are in the table.
-    fn in_table(&self, entry: Entry) -> u64 {
-        let all: u64 = self.held.get(&entry).map_or(0, |keys| keys.values().sum());
-        let stash = self.stash.iter().filter(|&(&hash, _)| self.addressing.entry(hash) == entry);
-        all - stash.map(|(_, copies)| copies).sum::<u64>()
-    }
-
-    /// The copies that are in the table.
-    fn table(&self) -> Multiset {
-        let mut table = self.held.clone();
-        for (&hash, &copies) in &self.stash {
-            let entry = self.addressing.entry(hash);
-            let keys = table.get_mut(&entry).expect("a key in the stash is held");
-            let (mut left, all) = (copies, keys);
-            for (key, held) in all.iter_mut() {
-                if self.keys[usize::from(*key)].0 == hash {
-                    let taken = left.min(*held);
-                    (left, *held) = (left - taken, *held - taken);
-                }
-            }
-            all.retain(|_, held| *held > 0);
-            assert_eq!(left, 0, "the stash has more copies than were inserted");
-        }
-        table.retain(|_, keys| !keys.is_empty());
-        table
+    /// Copies of all keys with the entry of a hash that are in the table.
+    fn in_table(&self, hash: u64) -> u64 {
+        let twins = self.table.get(&self.addressing.entry(hash));
+        twins.map_or(0, |copies| copies.values().sum())
     }
 
     fn in_stash(&self, hash: u64) -> u64 {
         self.stash.get(&hash).copied().unwrap_or(0)
     }
 
-    /// What the filter must count for a key.
+    /// What the filter must count for a hash.
+    fn count_of(&self, hash: u64) -> u64 {
+        self.in_table(hash) + self.in_stash(hash)
+    }
+
     fn count(&self, key: KeyNumber) -> u64 {
+        self.count_of(self.keys[usize::from(key)].0)
+    }
+
+    /// How often a key was inserted and not removed.
+    fn copies(&self, key: KeyNumber) -> u64 {
         let (hash, entry) = self.keys[usize::from(key)];
-        self.in_table(entry) + self.in_stash(hash)
+        let in_table = self.table.get(&entry).and_then(|copies| copies.get(&hash));
+        in_table.copied().unwrap_or(0) + self.in_stash(hash)
     }
 
     /// Adds a copy of a key that the filter has taken: to the stash if the key is there already, or
@@ -335,29 +288,24 @@ impl Model {
     fn hold(&mut self, key: KeyNumber) {
         let (hash, entry) = self.keys[usize::from(key)];
         let is_new = self.filter.stashed_keys() > self.stash.len() as u64;
-        if is_new || self.stash.contains_key(&hash) {
+        let copies = if is_new || self.stash.contains_key(&hash) {
             assert!(!is_new || !self.setup.promises_capacity(), "an honest key is in the stash");
-            *self.stash.entry(hash).or_default() += 1;
-        }
-        *self.held.entry(entry).or_default().entry(key).or_default() += 1;
+            self.stash.entry(hash)
+        } else {
+            self.table.entry(entry).or_default().entry(hash)
+        };
+        *copies.or_default() += 1;
     }
 
     /// Takes out a copy of a key: of the stash first.
     fn release(&mut self, key: KeyNumber) {
         let (hash, entry) = self.keys[usize::from(key)];
-        if let Some(copies) = self.stash.get_mut(&hash) {
-            *copies -= 1;
-            self.stash.retain(|_, copies| *copies > 0);
-        }
-        let keys = self.held.get_mut(&entry).expect("a key that is held has an entry");
-        let copies = keys.get_mut(&key).expect("only a key that is held is released");
+        let twins = self.table.entry(entry).or_default();
+        let all = if self.stash.contains_key(&hash) { &mut self.stash } else { &mut *twins };
+        let copies = all.get_mut(&hash).expect("only a key that is held is released");
         *copies -= 1;
-        if *copies == 0 {
-            keys.remove(&key);
-        }
-        if keys.is_empty() {
-            self.held.remove(&entry);
-        }
+        all.retain(|_, copies| *copies > 0);
+        self.table.retain(|_, twins| !twins.is_empty());
     }
 
     // ---- every answer, every size, every reason for a refusal
@@ -395,7 +343,8 @@ impl Model {
             assert_eq!(asked.count(hash), total, "count, key {key}");
             assert_eq!((found[key], counts[key]), (total > 0, total), "many, key {key}");
         }
-        let len: u64 = self.held.values().flat_map(BTreeMap::values).sum();
+        let all = self.table.values().chain([&self.stash]);
+        let len: u64 = all.flat_map(BTreeMap::values).sum();
         assert_eq!(asked.len(), len, "length");
         let in_use: u64 = (0..).zip(asked.occupancy()).map(|(held, buckets)| held * buckets).sum();
         assert_eq!(in_use, self.filter.slots_in_use(), "occupancy");
@@ -414,11 +363,10 @@ impl Model {
     /// Slots and counters: each entry in one slot or two, with a counter only where there are
     /// copies to count.
     fn check_sizes(&self) {
-        let table = self.table();
-        let totals = || table.values().map(|keys| keys.values().sum::<u64>());
+        let totals = || self.table.values().map(|keys| keys.values().sum::<u64>());
         let at_most: u64 = totals().map(|total| total.min(2)).sum();
         let slots = self.filter.slots_in_use();
-        assert!(table.len() as u64 <= slots && slots <= at_most, "{slots} slots");
+        assert!(self.table.len() as u64 <= slots && slots <= at_most, "{slots} slots");
 
         let counters = self.filter.distinct_counters();
         let counted = |copies| totals().filter(|&total| total > copies).count() as u64;
@@ -426,11 +374,11 @@ impl Model {
         assert!(counters <= self.filter.counter_limit());
         assert_eq!(self.filter.stashed_keys(), self.stash.len() as u64);
 
-        let distinct = table.len() as f64;
+        let distinct = self.table.len() as f64;
         let rate = distinct / self.addressing.possible_entries();
         assert!((self.filter.false_positive_rate() - rate).abs() <= 1e-9 * rate);
         assert!(self.filter.distinct_estimate() >= distinct && self.filter.load_factor() <= 1.0);
-        assert_eq!(self.filter.is_empty(), self.held.is_empty());
+        assert_eq!(self.filter.is_empty(), self.table.is_empty() && self.stash.is_empty());
         assert_eq!(self.filter.size_in_bytes(), self.filter.to_bytes().len());
     }
 
@@ -441,7 +389,7 @@ impl Model {
     /// Whether there is no room in the stash either, for an insert that found no slot.
     fn check_stash_is_full(&self, full: FullError) {
         let beside = self.filter.distinct_counters() + self.filter.stashed_keys();
-        let keys = (self.table().len() + self.stash.len()) as u64;
+        let keys = (self.table.len() + self.stash.len()) as u64;
         let is_full = keys >= self.filter.capacity() || beside >= self.filter.counter_limit();
         assert!(is_full || !matches!(full, FullError::Slots { .. }), "{full}");
     }
@@ -461,31 +409,22 @@ impl Model {
     }
 }
 
-/// `count` keys starting with `first`, wrapping around after the last key.
-fn run(first: KeyNumber, count: u8) -> impl Iterator<Item = KeyNumber> {
-    const { assert!(KEYS == KeyNumber::MAX as u16 + 1) };
-    (0..count).map(move |i| first.wrapping_add(i))
-}
-
 /// The table after a merge. A filter cannot divide the larger count of an entry among its keys, so
 /// a maximum over several keys belongs to the first of them.
 fn unite(ours: &mut Multiset, theirs: &Multiset, counts: Merge) {
     for (entry, their_keys) in theirs {
         let our_keys = ours.entry(*entry).or_default();
+        let totals = [&*our_keys, their_keys].map(|keys| keys.values().sum::<u64>());
         match counts {
             Merge::Sum => {
-                for (key, copies) in their_keys {
-                    *our_keys.entry(*key).or_default() += copies;
+                for (hash, copies) in their_keys {
+                    *our_keys.entry(*hash).or_default() += copies;
                 }
             }
-            Merge::Max => {
-                let their_total: u64 = their_keys.values().sum();
-                let our_total: u64 = our_keys.values().sum();
-                if their_total > our_total {
-                    let first = their_keys.keys().next().expect("an entry is held for a key");
-                    *our_keys = BTreeMap::from([(*first, their_total)]);
-                }
+            Merge::Max if totals[1] > totals[0] => {
+                *our_keys = their_keys.keys().take(1).map(|hash| (*hash, totals[1])).collect();
             }
+            Merge::Max => {}
         }
     }
 }

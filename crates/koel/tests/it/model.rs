@@ -5,7 +5,7 @@
 
 use koel::{Merge, Prefer};
 use proptest::prelude::*;
-use testkit::cases::{Case, Op, Setup, Universe};
+use testkit::cases::{Case, Op, Setup, Universe, run};
 use testkit::model::Model;
 
 fn setup() -> impl Strategy<Value = Setup> {
@@ -29,16 +29,16 @@ fn setup() -> impl Strategy<Value = Setup> {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let (key, few, many) = (any::<u8>, 0_u8..8, 0_u8..120);
+    let (key, few, many) = (any::<u8>, 0_usize..8, 0_u8..120);
     let other = prop::collection::vec((key(), 0_u8..8), 0..40);
     let counts = prop::sample::select(vec![Merge::Sum, Merge::Max]);
     prop_oneof![
-        8 => key().prop_map(Op::Insert),
-        3 => (key(), few).prop_map(|(key, times)| Op::InsertTimes(key, times)),
-        3 => (key(), many.clone()).prop_map(|(key, count)| Op::InsertRun(key, count)),
+        8 => key().prop_map(|key| Op::Insert(vec![key])),
+        3 => (key(), few).prop_map(|(key, times)| Op::Insert(vec![key; times])),
+        3 => (key(), many.clone()).prop_map(|(key, count)| Op::Insert(run(key, count))),
         3 => key().prop_map(Op::InsertUnique),
         8 => key().prop_map(Op::Remove),
-        2 => (key(), many).prop_map(|(key, count)| Op::RemoveRun(key, count)),
+        2 => (key(), many).prop_map(|(key, count)| Op::RemoveAll(run(key, count))),
         1 => key().prop_map(Op::Count),
         1 => Just(Op::Clear),
         2 => Just(Op::Reload),
