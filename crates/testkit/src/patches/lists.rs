@@ -4,41 +4,26 @@ use std::collections::BTreeMap;
 
 use super::Content;
 
-/// Bits, lowest first.
-struct Bits(Vec<bool>, usize);
+/// The bits that are left, lowest first.
+type Bits = std::vec::IntoIter<bool>;
 
-impl Bits {
-    fn of(bytes: &[u8]) -> Self {
-        let bit = |i: usize| bytes[i / 8] >> (i % 8) & 1 == 1;
-        Self((0..8 * bytes.len()).map(bit).collect(), 0)
-    }
+fn bits(bytes: &[u8]) -> Bits {
+    let all = bytes.iter().flat_map(|byte| (0..8).map(move |i| byte >> i & 1 == 1));
+    all.collect::<Vec<_>>().into_iter()
+}
 
-    fn bit(&mut self) -> Option<bool> {
-        self.1 += 1;
-        self.0.get(self.1 - 1).copied()
-    }
+/// Zeros up to the next one.
+fn zeros(bits: &mut Bits) -> Option<u64> {
+    bits.position(|bit| bit).map(|zeros| zeros as u64)
+}
 
-    fn number(&mut self, bits: u64) -> Option<u64> {
-        (0..bits).try_fold(0, |number, i| Some(number | u64::from(self.bit()?) << i))
-    }
+fn number(bits: &mut Bits, width: u64) -> Option<u64> {
+    (0..width).try_fold(0, |number, i| Some(number | u64::from(bits.next()?) << i))
+}
 
-    fn zeros(&mut self) -> Option<u64> {
-        let mut zeros = 0;
-        while !self.bit()? {
-            zeros += 1;
-        }
-        Some(zeros)
-    }
-
-    fn gamma(&mut self) -> Option<u64> {
-        let bits = self.zeros().filter(|&bits| bits < 64)?;
-        Some(1 << bits | self.number(bits)?)
-    }
-
-    /// Whether only zeros are left, and fewer than eight.
-    fn is_at_end(&self) -> bool {
-        self.0.len() - self.1 < 8 && !self.0[self.1..].contains(&true)
-    }
+fn gamma(bits: &mut Bits) -> Option<u64> {
+    let width = zeros(bits).filter(|&width| width < 64)?;
+    Some(1 << width | number(bits, width)?)
 }
 
 /// Ascending numbers with counts, which fill the bytes.
@@ -48,32 +33,32 @@ fn ascending(
     parameter: u64,
     is_counted: bool,
 ) -> Option<BTreeMap<u64, u64>> {
-    let (mut bits, mut all, mut least) = (Bits::of(bytes), BTreeMap::new(), Some(0_u64));
+    let (mut bits, mut all, mut least) = (bits(bytes), BTreeMap::new(), Some(0_u64));
     for _ in 0..len {
-        let high = u128::from(bits.zeros()?) << parameter;
-        let gap = u64::try_from(high | u128::from(bits.number(parameter)?)).ok()?;
-        let number = least?.checked_add(gap)?;
-        least = number.checked_add(1);
-        all.insert(number, if is_counted { bits.gamma()? } else { 1 });
+        let high = u128::from(zeros(&mut bits)?) << parameter;
+        let gap = u64::try_from(high | u128::from(number(&mut bits, parameter)?)).ok()?;
+        let key = least?.checked_add(gap)?;
+        least = key.checked_add(1);
+        all.insert(key, if is_counted { gamma(&mut bits)? } else { 1 });
     }
-    bits.is_at_end().then_some(all)
+    (bits.len() < 8 && !bits.any(|bit| bit)).then_some(all)
 }
 
 /// The content that these lists make of `old`. `None` if they are not those of any patch for it.
 #[must_use]
 pub fn read(bytes: &[u8], old: &Content) -> Option<Content> {
-    let mut directory = Bits::of(bytes);
+    let mut directory = bits(bytes);
     let mut entries = Vec::new();
     for _ in 0..9 {
-        let len = directory.gamma()? - 1;
-        let entry = if len > 0 { (directory.number(6)?, directory.gamma()?) } else { (0, 0) };
-        entries.push((len, entry));
+        let len = gamma(&mut directory)? - 1;
+        let mut entry = || Some((number(&mut directory, 6)?, gamma(&mut directory)?));
+        entries.push((len, if len > 0 { entry()? } else { (0, 0) }));
     }
-    let padding = directory.1.next_multiple_of(8) - directory.1;
-    if directory.number(padding as u64)? != 0 {
+    let mut rest = &bytes[bytes.len() - directory.len() / 8..];
+    let padding = directory.len() as u64 % 8;
+    if number(&mut directory, padding)? != 0 {
         return None;
     }
-    let mut rest = &bytes[directory.1 / 8..];
     let mut lists = Vec::new();
     for (i, (len, (parameter, length))) in entries.into_iter().enumerate() {
         let (bytes, behind) = rest.split_at_checked(usize::try_from(length).ok()?)?;

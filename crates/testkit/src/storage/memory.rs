@@ -63,11 +63,11 @@ struct Names {
     changes: Vec<Change>,
 }
 
-#[derive(Clone)]
-enum Change {
-    Created { name: String, file: Arc<MemoryFile> },
-    Renamed { to: String, file: Arc<MemoryFile> },
-    Removed { name: String, file: Arc<MemoryFile> },
+/// A file has a name from now on, and no other one, or has it no longer.
+struct Change {
+    name: String,
+    file: Arc<MemoryFile>,
+    is_removal: bool,
 }
 
 struct MemoryFile {
@@ -158,36 +158,34 @@ impl MemoryFolder {
 
 impl Change {
     fn apply(&self, tree: &mut Tree) {
-        match self {
-            Self::Created { name, file } => {
-                tree.insert(name.clone(), Arc::clone(file));
-            }
-            // A file has one name, whichever of its earlier names was on the disk.
-            Self::Renamed { to, file } => {
-                tree.retain(|_, other| !Arc::ptr_eq(other, file));
-                tree.insert(to.clone(), Arc::clone(file));
-            }
-            Self::Removed { name, file } => {
-                if tree.get(name).is_some_and(|other| Arc::ptr_eq(other, file)) {
-                    tree.remove(name);
-                }
-            }
+        let is_it = |other: &Arc<MemoryFile>| Arc::ptr_eq(other, &self.file);
+        if !self.is_removal {
+            // Whichever of its earlier names was on the disk.
+            tree.retain(|_, other| !is_it(other));
+            tree.insert(self.name.clone(), Arc::clone(&self.file));
+        } else if tree.get(&self.name).is_some_and(is_it) {
+            tree.remove(&self.name);
         }
     }
 }
 
 impl Names {
-    fn change(&mut self, change: Change) {
-        match &change {
-            Change::Created { file, .. } => file.link(),
-            Change::Renamed { to, file } => {
-                let replaced = self.now.get(to).filter(|other| !Arc::ptr_eq(other, file));
-                replaced.into_iter().for_each(|other| other.unlink());
-            }
-            Change::Removed { file, .. } => file.unlink(),
-        }
+    fn change(&mut self, name: &str, file: Arc<MemoryFile>, is_removal: bool) {
+        let change = Change { name: name.to_owned(), file, is_removal };
+        let before = self.now.clone();
         change.apply(&mut self.now);
+        self.now.values().for_each(|file| file.link());
+        before.values().for_each(|file| file.unlink());
         self.changes.push(change);
+    }
+
+    /// Gives a file a name that no file has.
+    fn add(&mut self, name: &str, file: Arc<MemoryFile>) -> io::Result<()> {
+        if self.now.contains_key(name) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        self.change(name, file, false);
+        Ok(())
     }
 
     fn find(&self, name: &str) -> io::Result<Arc<MemoryFile>> {
@@ -203,12 +201,8 @@ impl Folder for MemoryFolder {
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
         let _on = self.disk.power.read();
-        let mut names = lock(&self.names);
-        if names.now.contains_key(name) {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
         let file = self.file(Data::default());
-        names.change(Change::Created { name: name.to_owned(), file: Arc::clone(&file) });
+        lock(&self.names).add(name, Arc::clone(&file))?;
         Ok(Handle::of(file))
     }
 
@@ -216,7 +210,7 @@ impl Folder for MemoryFolder {
         let _on = self.disk.power.read();
         let mut names = lock(&self.names);
         let file = names.find(from)?;
-        names.change(Change::Renamed { to: to.to_owned(), file });
+        names.change(to, file, false);
         Ok(())
     }
 
@@ -224,7 +218,7 @@ impl Folder for MemoryFolder {
         let _on = self.disk.power.read();
         let mut names = lock(&self.names);
         let file = names.find(name)?;
-        names.change(Change::Removed { name: name.to_owned(), file });
+        names.change(name, file, true);
         Ok(())
     }
 
@@ -236,12 +230,7 @@ impl Folder for MemoryFolder {
             lock(&self.names).find(name)?
         };
         let _on = to.disk.power.read();
-        let mut names = lock(&to.names);
-        if names.now.contains_key(name) {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
-        names.change(Change::Created { name: name.to_owned(), file });
-        Ok(())
+        lock(&to.names).add(name, file)
     }
 
     fn list(&self) -> io::Result<Vec<String>> {

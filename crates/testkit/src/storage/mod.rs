@@ -6,9 +6,7 @@
 //! | `memory.rs` | an in-memory folder that simulates power failures |
 //! | `faulty.rs` | a folder whose n-th call fails |
 //! | `hooked.rs` | a wrapper whose hook says what becomes of each call |
-//! | `op.rs` | one operation |
-//! | `program.rs` | random operations, determined by a seed |
-//! | `ordered.rs` | those that only a store with keys in order has |
+//! | `program.rs` | operations, random ones determined by a seed |
 //! | `history.rs` | the contents that a reopened store may have |
 //! | `random.rs` | the random numbers behind all of them |
 
@@ -16,8 +14,6 @@ mod faulty;
 mod history;
 mod hooked;
 mod memory;
-mod op;
-mod ordered;
 mod program;
 mod random;
 
@@ -25,6 +21,5 @@ pub use faulty::{Counter, Failure, Fault, FaultyFolder};
 pub use history::{History, State, Write};
 pub use hooked::{Call, Hook, Hooked, Verdict};
 pub use memory::MemoryFolder;
-pub use op::Op;
-pub use program::Program;
+pub use program::{Op, Program};
 pub use random::Random;

@@ -5,7 +5,66 @@
 //! short, some span several sectors, and a few are longer than a small segment. Values are random
 //! bytes, so no two of eight bytes or more are equal by chance.
 
-use super::{Op, Random, ordered};
+use std::ops::Bound;
+
+use super::{Random, State, Write};
+
+/// One operation. Only a store with keys in order has those after `Reopen`.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// A put, a delete, or a batch of both.
+    Write {
+        /// The changes.
+        changes: Write,
+        /// Whether it must be durable when the call returns.
+        synced: bool,
+    },
+    /// Reads one key.
+    Get(Vec<u8>),
+    /// Makes everything durable.
+    Sync,
+    /// Compacts the segments with dead bytes.
+    Compact,
+    /// Iterates over everything.
+    Iterate,
+    /// Closes and reopens the store.
+    Reopen,
+    /// Reads several keys at once.
+    GetMany(Vec<Vec<u8>>),
+    /// Reads a range of keys. Each step is true to read from the front, false from the back.
+    Range {
+        /// The bounds.
+        bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+        /// Where each entry is taken; when they are used up, the rest is taken from the front.
+        steps: Vec<bool>,
+    },
+    /// Reads all keys that start with this.
+    Prefix(Vec<u8>),
+    /// Takes a snapshot.
+    Snapshot,
+    /// Reads everything through the oldest snapshot, and drops it.
+    ReadSnapshot,
+    /// Writes everything in memory into tables.
+    Flush,
+    /// Adds sorted entries at once.
+    Ingest(State),
+    /// Makes a copy, and reads everything in it.
+    Checkpoint,
+}
+
+impl Op {
+    /// Returns what it writes.
+    #[must_use]
+    pub fn changes(&self) -> Write {
+        match self {
+            Self::Write { changes, .. } => changes.clone(),
+            Self::Ingest(entries) => {
+                entries.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect()
+            }
+            _ => Write::new(),
+        }
+    }
+}
 
 /// An endless sequence of operations.
 #[derive(Clone, Debug)]
@@ -51,8 +110,7 @@ impl Program {
     }
 
     fn key(&mut self) -> Vec<u8> {
-        let number = self.random.below(self.keys.len());
-        self.keys[number].clone()
+        key(&mut self.random, &self.keys)
     }
 
     fn value(&mut self) -> Vec<u8> {
@@ -83,7 +141,7 @@ impl Iterator for Program {
 
     fn next(&mut self) -> Option<Op> {
         if let Some(random) = &mut self.ordered
-            && let Some(op) = ordered::op(random, &self.keys)
+            && let Some(op) = ordered(random, &self.keys)
         {
             return Some(op);
         }
@@ -99,12 +157,60 @@ impl Iterator for Program {
     }
 }
 
+/// Returns an operation that only a store with keys in order has, about once in nine times.
+fn ordered(random: &mut Random, keys: &[Vec<u8>]) -> Option<Op> {
+    Some(match random.below(400) {
+        0..4 => Op::Flush,
+        4..6 => ingest(random, keys),
+        6..8 => Op::Snapshot,
+        8..10 => Op::ReadSnapshot,
+        10..30 => range(random, keys),
+        30..36 => {
+            let mut prefix = key(random, keys);
+            prefix.truncate(random.below(4));
+            Op::Prefix(prefix)
+        }
+        36..46 => Op::GetMany((0..random.below(20)).map(|_| key(random, keys)).collect()),
+        46 => Op::Checkpoint,
+        _ => return None,
+    })
+}
+
+fn key(random: &mut Random, keys: &[Vec<u8>]) -> Vec<u8> {
+    keys[random.below(keys.len())].clone()
+}
+
+fn bound(random: &mut Random, keys: &[Vec<u8>]) -> Bound<Vec<u8>> {
+    let key = key(random, keys);
+    let key = if random.chance(70) { key } else { random.bytes(2) };
+    match random.below(5) {
+        0 => Bound::Unbounded,
+        1 | 2 => Bound::Excluded(key),
+        _ => Bound::Included(key),
+    }
+}
+
+fn range(random: &mut Random, keys: &[Vec<u8>]) -> Op {
+    let bounds = (bound(random, keys), bound(random, keys));
+    let count = random.below(20);
+    let back = [0, 100, 50][random.below(3)];
+    let steps = (0..count).map(|_| !random.chance(back)).collect();
+    Op::Range { bounds, steps }
+}
+
+fn ingest(random: &mut Random, keys: &[Vec<u8>]) -> Op {
+    let count = random.below(30);
+    let mut entry = || {
+        let len = random.below(300);
+        (key(random, keys), random.bytes(len))
+    };
+    Op::Ingest((0..count).map(|_| entry()).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
-
-    use crate::storage::Write;
 
     fn text(program: Program) -> String {
         format!("{:?}", program.take(2_000).collect::<Vec<_>>())
