@@ -4,11 +4,12 @@
 //! a fixed number of changes of them, without cargo-fuzz.
 
 use koel::{CuckooFilter, ExpiringFilter};
+use koel_store::{LogStore, LsmStore};
 
 use crate::cases::Case;
 use crate::exercise::{arbitrary_bytes, fuzzed_bytes, with_values};
 use crate::model::Model;
-use crate::{expiring, ordered, patches, seeds, stores, tables};
+use crate::{expiring, patches, seeds, stores, tables};
 
 /// A fuzz target.
 #[derive(Debug)]
@@ -60,12 +61,19 @@ pub const PATCH: Target =
 
 /// Any bytes as manifest, logs and hints of a store: refused with a reason, or no value but those
 /// with a right checksum.
-pub const STORE: Target = Target { name: "store", run: stores::fuzzed_bytes, seeds: stores::seeds };
+pub const STORE: Target = Target {
+    name: "store",
+    run: stores::fuzzed_bytes::<LogStore>,
+    seeds: stores::seeds::<LogStore>,
+};
 
 /// Any bytes as manifest, logs and tables of an ordered store: refused with a reason, or all ways
 /// of reading it agree.
-pub const ORDERED: Target =
-    Target { name: "ordered", run: ordered::fuzzed_bytes, seeds: ordered::seeds };
+pub const ORDERED: Target = Target {
+    name: "ordered",
+    run: stores::fuzzed_bytes::<LsmStore>,
+    seeds: stores::seeds::<LsmStore>,
+};
 
 /// Any bytes as a table of an ordered store: refused with a reason, or the same entries whichever
 /// way they are read.

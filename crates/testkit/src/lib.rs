@@ -8,7 +8,7 @@
 //! Tests with random operations (proptest, fuzz targets, crash tests) use [`model::Model`]. For
 //! filters from bytes of unknown origin there is [`exercise`], for maplets and counting filters
 //! `maplets`, for expiring filters [`expiring`], for patches [`patches`], and for the files of
-//! stores [`stores`], [`ordered`] and [`tables`]. [`fuzz`] lists them.
+//! stores [`stores`], `ordered` and [`tables`]. [`fuzz`] lists them.
 //! Stores run in folders of [`storage`], with a history that defines what must survive. [`source`]
 //! reads the Rust of the [`workspace`] for the tests of its layers and its words. [`trees`] makes
 //! and describes folders of the disk, and [`threads`] ends threads.
@@ -23,7 +23,7 @@ pub mod image;
 pub mod keys;
 mod maplets;
 pub mod model;
-pub mod ordered;
+mod ordered;
 pub mod patches;
 pub mod seeds;
 pub mod source;

@@ -1,5 +1,7 @@
-//! Stores of unknown bytes: a fuzzer's input becomes a manifest, segments and hints. Every value
-//! that the store returns must be in one of them, under a valid checksum.
+//! Stores of unknown bytes: a fuzzer's input becomes a manifest, logs, and hints or tables. The
+//! store is refused with a reason in one line, or reports damage, or has what was written. Every
+//! value of a store with hints must be in a log, under a valid checksum; `ordered.rs` says what
+//! must be so with tables.
 //!
 //! An input is a list of pieces of files (`files_of`), so that a change of one file does not move
 //! the others, and a few bytes can encode a long value. [`seal`] makes the checksums valid again,
@@ -10,22 +12,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use koel_store::{Batch, Durability, Error, LogOptions, LogStore};
+use koel_store::{Batch, Durability, Error, LogOptions, LogStore, SalvageReport, VerifyReport};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::exercise::is_one_line;
-use crate::storage::MemoryFolder;
-
-/// New stores have the same seed, so that an input does the same each time.
-fn options() -> LogOptions {
-    LogOptions::default().background_compaction(false).seed(7)
-}
+use crate::storage::{MemoryFolder, State};
 
 /// Files by name.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
 /// Keys with the values that they have had.
-type Values = BTreeSet<(Vec<u8>, Vec<u8>)>;
+pub(crate) type Values = BTreeSet<(Vec<u8>, Vec<u8>)>;
 
 const FIRST: usize = 40;
 /// Offset of the checksum of the header of a manifest.
@@ -41,13 +38,14 @@ const FILLED: usize = 1 << 20;
 /// byte.
 const MANIFEST: u8 = 0;
 const LOG: u8 = 1;
-const HINT: u8 = 2;
+const OTHER: u8 = 2;
 const FILL: u8 = 3;
 
 /// Decodes the files of an input. A piece is a byte, a length of 16 bits, and that many bytes to
-/// append to a file: the manifest, or log or hint 1 to 64. A piece of equal bytes, eight for each
-/// unit of its length, is appended to the file of the previous piece, up to a MiB in all.
-pub(crate) fn files_of(mut input: &[u8]) -> Files {
+/// append to a file: the manifest, or 1 to 64 of logs and of the files with another ending. A piece
+/// of equal bytes, eight for each unit of its length, is appended to the file of the previous
+/// piece, up to a MiB in all.
+fn files_of(mut input: &[u8], ending: &str) -> Files {
     let mut files = Files::new();
     let mut name = "MANIFEST".to_owned();
     while let [first, low, high, rest @ ..] = input {
@@ -61,7 +59,7 @@ pub(crate) fn files_of(mut input: &[u8]) -> Files {
         }
         name = match first & 3 {
             LOG => format!("{:016x}.log", 1 + more),
-            HINT => format!("{:016x}.hint", 1 + more),
+            OTHER => format!("{:016x}.{ending}", 1 + more),
             _ => "MANIFEST".to_owned(),
         };
         let (bytes, behind) = rest.split_at(len.min(rest.len()));
@@ -72,13 +70,13 @@ pub(crate) fn files_of(mut input: &[u8]) -> Files {
 }
 
 /// An input that decodes to these files, which have the names of [`files_of`].
-pub(crate) fn input_of(files: &Files) -> Vec<u8> {
+fn input_of(files: &Files, ending: &str) -> Vec<u8> {
     let mut input = Vec::new();
     for (name, bytes) in files {
         let kind = match name.rsplit_once('.') {
             Some((_, "log")) => LOG,
-            Some((_, "hint")) => HINT,
-            _ => MANIFEST,
+            Some(_) => OTHER,
+            None => MANIFEST,
         };
         let number = if kind == MANIFEST { 1 } else { number_in(name) };
         let first = kind | u8::try_from(number - 1).expect("a number of an input") << 2;
@@ -96,7 +94,7 @@ pub(crate) fn input_of(files: &Files) -> Vec<u8> {
             rest = behind;
         }
     }
-    assert!(files_of(&input) == *files, "an input that stands for other files");
+    assert!(files_of(&input, ending) == *files, "an input that stands for other files");
     input
 }
 
@@ -106,13 +104,13 @@ fn piece(input: &mut Vec<u8>, first: u8, len: usize, bytes: &[u8]) {
     input.extend(bytes);
 }
 
-/// Returns the number in the name of a log or a hint.
-pub(crate) fn number_in(name: &str) -> u64 {
+/// Returns the number in the name of a file.
+fn number_in(name: &str) -> u64 {
     let digits = name.split('.').next().unwrap_or_default();
     u64::from_str_radix(digits, 16).expect("a name of a file of a store")
 }
 
-pub(crate) fn salt_of(files: &Files) -> u64 {
+fn salt_of(files: &Files) -> u64 {
     files.get("MANIFEST").map_or(0, |bytes| number::<8>(bytes, 16))
 }
 
@@ -136,7 +134,7 @@ pub(crate) fn checksum(salt: u64, log: u64, at: usize, meta: u64, content: &[u8]
 }
 
 /// The offsets of the parts of a record in its log.
-pub(crate) struct Record {
+struct Record {
     meta: u64,
     /// Whether the lengths have their minimal width.
     fits: bool,
@@ -146,12 +144,12 @@ pub(crate) struct Record {
     /// The bytes of a value that are under one checksum with the key, or of each block of a large
     /// one.
     value: Vec<Range<usize>>,
-    pub(crate) end: usize,
+    end: usize,
 }
 
 impl Record {
     /// Returns the record that starts at `at`, if it is complete.
-    pub(crate) fn at(log: &[u8], at: usize) -> Option<Self> {
+    fn at(log: &[u8], at: usize) -> Option<Self> {
         let meta = number::<8>(log, at + 8);
         let len = |number, longest| {
             let more = if meta & longest == 0 { 0 } else { 1 << 32 };
@@ -187,13 +185,7 @@ impl Record {
     }
 
     /// Returns the offset and the correct value of each checksum.
-    pub(crate) fn checksums(
-        &self,
-        salt: u64,
-        number: u64,
-        log: &[u8],
-        at: usize,
-    ) -> Vec<(usize, u64)> {
+    fn checksums(&self, salt: u64, number: u64, log: &[u8], at: usize) -> Vec<(usize, u64)> {
         let body = checksum(salt, number, at, self.meta, &log[at + 16..self.body]);
         let of_block = |block: &Range<usize>| {
             let end = block.end.next_multiple_of(8);
@@ -253,16 +245,20 @@ pub fn seal(files: &mut Files) {
     }
 }
 
-/// The keys and values of all records in all logs whose checksums are valid with this salt.
-fn values_in(files: &Files, salt: u64) -> Values {
+/// The keys and values of all records in all logs whose checksums are valid with one of these
+/// salts.
+fn values_in(files: &Files, salts: impl IntoIterator<Item = u64> + Clone) -> Values {
     let mut values = Values::new();
     for (name, log) in files.iter().filter(|(name, _)| name.ends_with(".log")) {
         for at in (FIRST..log.len()).step_by(8) {
             let is_value = matches!(number::<8>(log, at + 8) & 15, 1 | 2);
             let record = is_value.then(|| Record::at(log, at)).flatten();
             let Some(record) = record.filter(|record| record.fits) else { continue };
-            let checksums = record.checksums(salt, number_in(name), log, at);
-            if checksums.iter().all(|&(place, checksum)| number::<8>(log, place) == checksum) {
+            let is_valid = |salt| {
+                let checksums = record.checksums(salt, number_in(name), log, at);
+                checksums.iter().all(|&(place, checksum)| number::<8>(log, place) == checksum)
+            };
+            if salts.clone().into_iter().any(is_valid) {
                 let value = record.value.iter().flat_map(|part| &log[part.clone()]);
                 values.insert((log[record.key.clone()].to_vec(), value.copied().collect()));
             }
@@ -271,101 +267,83 @@ fn values_in(files: &Files, salt: u64) -> Values {
     values
 }
 
-/// Checks the promise of a store for any files: they are refused with a reason in one line, or
-/// every value in the store was written. `whole` means that no checksum was forged; then an
-/// accepted store also takes writes, and has them after it is reopened.
-fn arbitrary_files(files: Files, whole: bool) -> Result<(), Error> {
-    let mut values = values_in(&files, salt_of(&files));
-    let salvaged = salvage(&files);
-    let is_new = !files.contains_key("MANIFEST");
-    let folder = Arc::new(MemoryFolder::with(files.clone()));
-    let read = options().read_only(true).open_in(folder.clone());
-    let read = read.map(|store| contents_of(&store)).inspect_err(one_line);
-    assert!(folder.contents() == files, "a read-only store has written");
-    let open = || options().open_in(folder.clone());
-    let store = open();
-    let found = store.as_ref().map(contents_of);
-    assert!(is_new || read.ok() == found.ok(), "a read-only store finds something else");
-    let store = store.inspect_err(one_line)?;
-    let sound = read_all_ways(&store, &values);
-    if whole && sound && !is_new && store.open_report().torn.is_none() {
-        let all = Some(contents_of(&store));
-        assert!(salvaged == all, "what was salvaged of a sound store is not what is in it");
-    }
-    let written = (b"a key of the trial".to_vec(), b"a value".to_vec());
-    let put = store.put(&written.0, &written.1, Durability::None);
-    if let Err(error) = &put {
-        one_line(error);
-    }
-    values.insert(written.clone());
-    for key in values.iter().step_by(3).map(|(key, _)| key).filter(|&key| *key != written.0) {
-        if let Err(error) = store.delete(key, Durability::None) {
-            one_line(&error);
-        }
-    }
-    if let Err(error) = store.compact() {
-        one_line(&error);
-    }
-    read_all_ways(&store, &values);
-    let closed = store.close();
-    let again = open();
-    if let Ok(store) = &again {
-        read_all_ways(store, &values);
-    }
-    if whole && put.is_ok() && closed.is_ok() {
-        let found = again.and_then(|store| store.get(&written.0));
-        assert!(matches!(&found, Ok(Some(value)) if *value == written.1), "{found:?}");
-    }
-    Ok(())
+/// A store under trial.
+pub(crate) trait Subject: Sized {
+    /// The ending of its files beside logs.
+    const ENDING: &str;
+
+    /// Opens a small one without background work. New ones have the same seed, so that an input
+    /// does the same each time.
+    fn open_small(folder: &MemoryFolder, read_only: bool) -> Result<Self, Error>;
+
+    /// Reads it in all ways, if its logs hold these values. Returns its content, if an iteration
+    /// reads all of it, and whether it is sound.
+    fn read_all_ways(&self, values: &Values) -> (Option<State>, bool);
+
+    /// Writes tables, or compacts.
+    fn tidy(&self) -> Result<(), Error>;
+    fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error>;
+    fn compact(&self) -> Result<(), Error>;
+    fn salvage(&self, damaged: &MemoryFolder) -> Result<SalvageReport, Error>;
+    fn close(self) -> Result<(), Error>;
 }
 
-/// Salvages any files, which may belong to several stores: every recovered value was written.
-/// Returns the content of the new store if there was no damage.
-fn salvage(files: &Files) -> Option<Values> {
-    let logs = files.iter().filter(|(name, _)| name.ends_with(".log"));
-    let salts: BTreeSet<u64> =
-        logs.map(|(_, log)| number::<8>(log, 16)).chain([salt_of(files)]).collect();
-    let values = salts.into_iter().flat_map(|salt| values_in(files, salt)).collect();
-    let store = options().open_in(Arc::new(MemoryFolder::new())).expect("a new store");
-    let damaged = MemoryFolder::with(files.clone());
-    let salvaged = store.salvage_in(&damaged, |read, all| assert!(read <= all));
-    assert!(damaged.contents() == *files, "the damaged store was changed");
-    assert!(read_all_ways(&store, &values), "what was salvaged is not sound");
-    let salvaged = salvaged.inspect_err(one_line).ok()?;
-    assert!(salvaged.damages.iter().all(|damage| is_one_line(&damage.to_string())));
-    salvaged.damages.is_empty().then(|| contents_of(&store))
+impl Subject for LogStore {
+    const ENDING: &str = "hint";
+
+    fn open_small(folder: &MemoryFolder, read_only: bool) -> Result<Self, Error> {
+        let options = LogOptions::default().background_compaction(false).seed(7);
+        options.segment_bytes(4096).read_only(read_only).open_in(Arc::new(folder.clone()))
+    }
+
+    fn read_all_ways(&self, values: &Values) -> (Option<State>, bool) {
+        let keys: BTreeSet<&Vec<u8>> = values.iter().map(|(key, _)| key).collect();
+        for &key in &keys {
+            match self.get(key) {
+                Ok(Some(value)) => assert!(values.contains(&(key.clone(), value)), "not written"),
+                Ok(None) => {}
+                Err(error) => one_line(&error),
+            }
+        }
+        assert!(!matches!(self.get(b"a key that nobody wrote"), Ok(Some(_))));
+        for entry in self {
+            match entry {
+                Ok(entry) => assert!(values.contains(&entry), "not written: {entry:?}"),
+                Err(error) => one_line(&error),
+            }
+        }
+        assert!(self.keys().flatten().all(|key| keys.contains(&key)), "a key not written");
+        assert!(is_one_line(&format!("{:?}", self.stats())));
+        let is_whole = is_whole(self.verify(|read, all| assert!(read <= all)));
+        (self.iter().collect::<Result<_, _>>().ok(), is_whole && self.open_report().torn.is_none())
+    }
+
+    fn tidy(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
+        self.write(batch, durability)
+    }
+
+    fn compact(&self) -> Result<(), Error> {
+        self.compact().map(drop)
+    }
+
+    fn salvage(&self, damaged: &MemoryFolder) -> Result<SalvageReport, Error> {
+        self.salvage_in(damaged, |read, all| assert!(read <= all))
+    }
+
+    fn close(self) -> Result<(), Error> {
+        self.close()
+    }
 }
 
-/// Returns everything that can be read of a store.
-fn contents_of(store: &LogStore) -> Values {
-    store.iter().flatten().collect()
-}
-
-/// Calls every query of a store. Returns whether it is sound.
-fn read_all_ways(store: &LogStore, values: &Values) -> bool {
-    let keys: BTreeSet<&Vec<u8>> = values.iter().map(|(key, _)| key).collect();
-    for key in keys {
-        match store.get(key) {
-            Ok(Some(value)) => assert!(values.contains(&(key.clone(), value)), "not written"),
-            Ok(None) => {}
-            Err(error) => one_line(&error),
-        }
-    }
-    assert!(!matches!(store.get(b"a key that nobody wrote"), Ok(Some(_))));
-    for entry in store {
-        match entry {
-            Ok(entry) => assert!(values.contains(&entry), "not written: {entry:?}"),
-            Err(error) => one_line(&error),
-        }
-    }
-    for key in store.keys().flatten() {
-        assert!(values.iter().any(|(written, _)| *written == key), "not written: {key:?}");
-    }
-    assert!(is_one_line(&format!("{:?}", store.stats())));
-    let verified = store.verify(|read, all| assert!(read <= all)).inspect_err(one_line);
-    verified.is_ok_and(|verified| {
-        assert!(verified.damages.iter().all(|damage| is_one_line(&damage.to_string())));
-        verified.damages.is_empty()
+/// Whether nothing is damaged.
+pub(crate) fn is_whole(verified: Result<VerifyReport, Error>) -> bool {
+    verified.inspect_err(one_line).is_ok_and(|report| {
+        assert!(report.damages.iter().all(|damage| is_one_line(&damage.to_string())));
+        report.damages.is_empty()
     })
 }
 
@@ -373,62 +351,121 @@ pub(crate) fn one_line(error: &Error) {
     assert!(is_one_line(&error.to_string()), "{error}");
 }
 
-/// Checks the promise of a store for the files of a fuzzer's input, unchanged and with valid
-/// checksums: they are refused with a reason in one line, or every value was written.
-///
-/// # Panics
-/// If the promise is broken.
-pub fn fuzzed_bytes(input: &[u8]) {
-    let mut files = files_of(input);
-    // Only the assertions matter.
-    drop(arbitrary_files(files.clone(), true));
-    seal(&mut files);
-    drop(arbitrary_files(files, false));
+/// A batch of one put, or of one deletion.
+fn batch(key: &[u8], value: Option<&[u8]>) -> Batch {
+    let mut batch = Batch::new();
+    match value {
+        Some(value) => batch.put(key, value),
+        None => batch.delete(key),
+    }
+    .expect("short");
+    batch
 }
 
-/// The seed stores for fuzzing: closed or crashed, with and without hints, with one to three logs,
-/// and with batches, tombstones and large values.
-///
-/// # Panics
-/// If a store refuses its writes.
-#[must_use]
-pub fn seeds() -> Vec<Vec<u8>> {
-    let mut seeds = Vec::new();
-    for rounds in 0..4 {
-        for closed in [true, false] {
-            let files = store_of(rounds, closed);
-            let without = files.iter().filter(|(name, _)| !name.ends_with(".hint"));
-            seeds.push(input_of(
-                &without.map(|(name, bytes)| (name.clone(), bytes.clone())).collect(),
-            ));
-            seeds.push(input_of(&files));
+/// Checks the promise of a store for any files: they are refused with a reason in one line, or
+/// every value in the store was written. `whole` means that no checksum was forged; then an
+/// accepted store also takes writes, and has them after it is reopened.
+pub(crate) fn arbitrary_files<S: Subject>(files: Files, whole: bool) -> Result<(), Error> {
+    let mut values = values_in(&files, [salt_of(&files)]);
+    let salvaged = salvage::<S>(&files);
+    let is_new = !files.contains_key("MANIFEST");
+    let folder = MemoryFolder::with(files.clone());
+    let read = S::open_small(&folder, true).inspect_err(one_line);
+    let read = read.ok().map(|store| store.read_all_ways(&values).0);
+    assert!(folder.contents() == files, "a read-only store has written");
+    let store = S::open_small(&folder, false).inspect_err(one_line);
+    let found = store.as_ref().ok().map(|store| store.read_all_ways(&values));
+    let (mut expected, is_sound) = found.clone().unwrap_or_default();
+    assert!(is_new || read == found.map(|found| found.0), "read-only it finds something else");
+    let store = store?;
+    // Of tables, a salvage also finds those that no manifest names.
+    let must_be_all = whole && is_sound && !is_new && S::ENDING == "hint";
+    assert!(
+        !must_be_all || salvaged == expected,
+        "what was salvaged of a sound store is not what is in it"
+    );
+    let (key, value) = (b"a key of the trial".to_vec(), vec![7; 2000]);
+    values.insert((key.clone(), value.clone()));
+    let put = store.write(&batch(&key, Some(&value)), Durability::None).inspect_err(one_line);
+    let others = expected.iter().flat_map(State::keys).step_by(3).cloned().collect::<Vec<_>>();
+    expected.iter_mut().for_each(|it| drop(it.insert(key.clone(), value.clone())));
+    for other in others.into_iter().filter(|other| *other != key) {
+        match store.write(&batch(&other, None), Durability::None).inspect_err(one_line) {
+            Ok(()) => expected.iter_mut().for_each(|it| drop(it.remove(&other))),
+            Err(_) => expected = None,
         }
+    }
+    drop(store.tidy().and_then(|()| store.compact()).inspect_err(one_line));
+    store.read_all_ways(&values);
+    let closed = store.close();
+    let again = S::open_small(&folder, false).map(|store| store.read_all_ways(&values).0);
+    if whole && put.is_ok() && closed.is_ok() {
+        let found = again.expect("a store that was closed");
+        let is_there = found.as_ref().is_none_or(|it| it.get(&key) == Some(&value));
+        assert!(is_there && (expected.is_none() || found == expected), "not what was there");
+    }
+    Ok(())
+}
+
+/// Salvages any files, which may belong to several stores: every recovered value was written.
+/// Returns the content of the new store if there was no damage.
+fn salvage<S: Subject>(files: &Files) -> Option<State> {
+    let logs = files.iter().filter(|(name, _)| name.ends_with(".log"));
+    let salts = logs.map(|(_, log)| number::<8>(log, 16)).chain([salt_of(files)]);
+    let values = values_in(files, salts.collect::<BTreeSet<_>>());
+    let store = S::open_small(&MemoryFolder::new(), false).expect("a new store");
+    let damaged = MemoryFolder::with(files.clone());
+    let salvaged = store.salvage(&damaged).inspect_err(one_line);
+    assert!(damaged.contents() == *files, "the damaged store was changed");
+    let (contents, is_sound) = store.read_all_ways(&values);
+    assert!(is_sound, "what was salvaged is not sound");
+    let damages = salvaged.ok()?.damages;
+    assert!(damages.iter().all(|damage| is_one_line(&damage.to_string())));
+    contents.filter(|_| damages.is_empty())
+}
+
+/// Checks the promise for the files of a fuzzer's input, unchanged and with valid checksums.
+pub(crate) fn fuzzed_bytes<S: Subject>(input: &[u8]) {
+    let mut files = files_of(input, S::ENDING);
+    // Only the assertions matter.
+    drop(arbitrary_files::<S>(files.clone(), true));
+    seal(&mut files);
+    drop(arbitrary_files::<S>(files, false));
+}
+
+/// The seed stores for fuzzing: closed or crashed, with and without hints, with one to three logs
+/// or tables, and with batches, tombstones and large values.
+pub(crate) fn seeds<S: Subject>() -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    for (rounds, closed) in (0..4).flat_map(|rounds| [(rounds, true), (rounds, false)]) {
+        let files = store_of::<S>(rounds, closed);
+        let mut without = files.clone();
+        without.retain(|name, _| !name.ends_with(".hint"));
+        seeds.extend([without, files].map(|files| input_of(&files, S::ENDING)));
     }
     seeds.dedup();
     seeds
 }
 
-fn store_of(rounds: u8, closed: bool) -> Files {
+pub(crate) fn store_of<S: Subject>(rounds: u8, closed: bool) -> Files {
     let folder = MemoryFolder::new();
-    let options = options().segment_bytes(4096);
-    let store = options.open_in(Arc::new(folder.clone())).expect("a new store");
-    let put = |key: &[u8], value: &[u8], durability| {
-        store.put(key, value, durability).expect("a write");
-    };
+    let store = S::open_small(&folder, false).expect("a new store");
+    let write = |batch: &Batch, durability| store.write(batch, durability).expect("a write");
+    let put = |key: &[u8], value: &[u8]| write(&batch(key, Some(value)), Durability::None);
     for round in 0..rounds {
         for key in 0..4 {
-            put(&[b'k', key], &[round; 20][..usize::from(5 * key)], Durability::None);
+            put(&[b'k', key], &[round; 20][..usize::from(5 * key)]);
         }
-        put(b"", b"the empty key", Durability::Synced);
-        let mut batch = Batch::new();
-        batch.put(b"a", &[round]).and_then(|it| it.put(b"b", b"")).expect("short");
-        batch.delete(&[b'k', round]).expect("short");
-        store.write(&batch, Durability::None).expect("a write");
+        write(&batch(b"", Some(b"the empty key")), Durability::Synced);
+        store.tidy().expect("files of its own");
+        let mut batch = batch(b"a", Some(&[round]));
+        batch.put(b"b", b"").and_then(|it| it.delete(&[b'k', round])).expect("short");
+        write(&batch, Durability::None);
         if round == 1 {
-            put(b"large", &vec![0; BLOCK + 100], Durability::None);
+            put(b"large", &vec![0; BLOCK + 100]);
         }
         if round == 0 {
-            put(&[b'k', 1], b"again", Durability::None);
+            put(&[b'k', 1], b"again");
             store.compact().expect("a compaction");
         }
     }
@@ -443,20 +480,26 @@ fn store_of(rounds: u8, closed: bool) -> Files {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use koel_store::LsmStore;
 
-    #[test]
-    fn seeds_are_stores_with_all_their_values_and_sealing_does_not_change_them() {
-        let seeds = seeds();
-        assert!(seeds.len() >= 12 && seeds.iter().all(|seed| seed.len() <= 4096));
-        for seed in &seeds {
-            let files = files_of(seed);
+    fn are_stores<S: Subject>(seeds: &[Vec<u8>]) {
+        for seed in seeds {
+            let files = files_of(seed, S::ENDING);
             let mut sealed = files.clone();
             seal(&mut sealed);
             assert!(sealed == files, "sealing changed a sound store");
-            assert!(arbitrary_files(files, true).is_ok());
+            assert!(arbitrary_files::<S>(files, true).is_ok());
         }
-        let values = |files: &Files| values_in(files, salt_of(files)).len();
-        let most = seeds.iter().map(|seed| values(&files_of(seed))).max();
+    }
+
+    #[test]
+    fn seeds_are_stores_with_all_their_values_and_sealing_does_not_change_them() {
+        let seeds = seeds::<LogStore>();
+        assert!(seeds.len() >= 12 && seeds.iter().all(|seed| seed.len() <= 4096));
+        are_stores::<LogStore>(&seeds);
+        are_stores::<LsmStore>(&super::seeds::<LsmStore>());
+        let values = |files: &Files| values_in(files, [salt_of(files)]).len();
+        let most = seeds.iter().map(|seed| values(&files_of(seed, "hint"))).max();
         assert!(most >= Some(10), "{most:?}");
     }
 }

@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
-use koel_store::{Compression, Durability, LsmOptions};
+use koel_store::{Compression, Durability, LsmOptions, LsmStore};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::ordered::{arbitrary_files, options};
+use crate::ordered::options;
 use crate::storage::{MemoryFolder, Random};
-use crate::stores::{Files, checksum, manifest, set};
+use crate::stores::{Files, arbitrary_files, checksum, manifest, set};
 
 /// The first table of a store, behind the log of its entries and the next one.
 const NAME: &str = "0000000000000003.table";
@@ -29,8 +29,8 @@ const FOOTER: usize = 32;
 /// # Panics
 /// If something is wrong with the store.
 pub fn fuzzed_bytes(bytes: &[u8]) {
-    arbitrary_files(files_with(bytes.to_vec()), false);
-    arbitrary_files(files_with(sealed(bytes.to_vec())), false);
+    drop(arbitrary_files::<LsmStore>(files_with(bytes.to_vec()), false));
+    drop(arbitrary_files::<LsmStore>(files_with(sealed(bytes.to_vec())), false));
 }
 
 /// A store whose manifest names this table, with what the table says of itself.
@@ -147,7 +147,7 @@ mod tests {
         let at = table.windows(part.len()).rposition(|bytes| bytes == part).expect("these bytes");
         change.iter().for_each(|&(place, byte)| table[at + place] = byte);
         let table = sealed(table);
-        arbitrary_files(files_with(table.clone()), false);
+        drop(arbitrary_files::<LsmStore>(files_with(table.clone()), false));
         table
     }
 
