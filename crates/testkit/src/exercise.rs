@@ -12,7 +12,7 @@ use koel::{
 
 use crate::addressing::Addressing;
 use crate::audit::audit;
-use crate::image::{HEADER_BYTES, narrow_buckets, reseal};
+use crate::image::{HEADER_BYTES, read, reseal};
 use crate::keys;
 use crate::keys::at;
 
@@ -257,7 +257,7 @@ pub(crate) fn assert_same_table(bytes: [&[u8]; 2], has_grown: bool) {
 fn has_step_due(filter: &CuckooFilter) -> bool {
     let mut settled = filter.clone();
     filter.has_grown()
-        && (narrow_buckets(&filter.to_bytes()) > 0
+        && (read(&filter.to_bytes(), "narrow buckets") > 0
             || settled.reserve(0).is_err()
             || settled != *filter)
 }

@@ -143,15 +143,6 @@ pub fn corrections(image: &[u8]) -> Vec<u64> {
     section(image, "corrections").map(|record| word(record, 0)).collect()
 }
 
-/// The number of buckets that a table which has begun to grow is still to widen.
-///
-/// # Panics
-/// If `image` is shorter than a header.
-#[must_use]
-pub fn narrow_buckets(image: &[u8]) -> u64 {
-    read(image, "narrow buckets")
-}
-
 /// The fields that say what a filter holds.
 pub const CONTENT: [&str; 6] =
     ["keys", "entries", "distinct entries", "counters", "stashed keys", "corrections"];

@@ -78,7 +78,7 @@ impl Model {
     pub fn apply(&mut self, op: &Op) {
         match op {
             Op::Insert(keys) => self.insert_each(keys),
-            Op::InsertUnique(key) => self.insert_unique(*key),
+            Op::InsertUnique(key) => drop(self.insert(*key, true)),
             Op::Remove(key) => self.remove(*key),
             Op::RemoveAll(keys) => {
                 self.remove_each(keys);
@@ -124,7 +124,7 @@ impl Model {
     fn insert_each(&mut self, keys: &[KeyNumber]) {
         let mut at_once = self.filter.clone();
         let many = at_once.insert_many(&self.keys_of(keys));
-        let one_by_one = keys.iter().try_for_each(|&key| self.insert(key));
+        let one_by_one = keys.iter().try_for_each(|&key| self.insert(key, false).map(drop));
         assert_eq!(many, one_by_one);
         assert!(at_once == self.filter, "inserting many is not inserting each");
     }
@@ -143,30 +143,18 @@ impl Model {
         assert!(at_once == self.filter, "removing many is not removing each");
     }
 
-    fn insert(&mut self, key: KeyNumber) -> Result<(), FullError> {
-        let before = self.filter.to_bytes();
-        let inserted = self.filter.insert(&self.key(key));
+    /// Inserts a key, or if `unique` only one that is not there. Returns whether it is new.
+    fn insert(&mut self, key: KeyNumber, unique: bool) -> Result<bool, FullError> {
+        let (before, known) = (self.filter.to_bytes(), self.count(key) > 0);
+        let given = self.key(key);
+        let inserted = if unique {
+            self.filter.insert_unique(&given)
+        } else {
+            self.filter.insert(&given).map(|()| true)
+        };
         match inserted {
-            Ok(()) => self.hold(key),
-            Err(full) => {
-                self.check_unchanged(&before);
-                let copies = self.in_table(self.keys[usize::from(key)].0);
-                let distinct = self.table.len() as u64 + u64::from(copies == 0);
-                self.check_refusal(full, distinct);
-                self.check_stash_is_full(full);
-                let slots = matches!(full, FullError::Slots { .. });
-                assert_eq!(slots, copies == 0, "{full} for {copies} copies");
-            }
-        }
-        self.check_key(key);
-        inserted
-    }
-
-    fn insert_unique(&mut self, key: KeyNumber) {
-        let before = self.filter.to_bytes();
-        match self.filter.insert_unique(&self.key(key)) {
             Ok(new) => {
-                assert_eq!(new, self.count(key) == 0, "insert_unique of key {key}");
+                assert_eq!(new, !unique || !known, "insert_unique of key {key}");
                 if new {
                     self.hold(key);
                 } else {
@@ -175,12 +163,15 @@ impl Model {
             }
             Err(full) => {
                 self.check_unchanged(&before);
-                self.check_refusal(full, self.table.len() as u64 + 1);
+                let copies = self.in_table(self.keys[usize::from(key)].0);
+                self.check_refusal(full, self.table.len() as u64 + u64::from(copies == 0));
                 self.check_stash_is_full(full);
-                assert!(matches!(full, FullError::Slots { .. }), "{full}");
+                let slots = matches!(full, FullError::Slots { .. });
+                assert!(slots == (copies == 0) && (slots || !unique), "{full} for {copies} copies");
             }
         }
         self.check_key(key);
+        inserted
     }
 
     /// Removes a copy if the key has one. Does nothing if only another key of its entry has one:

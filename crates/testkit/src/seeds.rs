@@ -6,11 +6,12 @@
 
 use koel::{CountingFilter, CuckooFilter, ExpiringFilter, Maplet, Prefer, WhenFull};
 
+use crate::exercise::Subject;
 use crate::keys::at;
 use crate::patches::shaped;
 use crate::{image, keys};
 
-/// Filters of one bucket to 41, empty, half full and full, with and without counters.
+/// Filters of one bucket to 41, empty, half full and full, with and without counters; some grow.
 ///
 /// # Panics
 /// If a filter of this list cannot be built.
@@ -40,7 +41,18 @@ pub fn images() -> Vec<Vec<u8>> {
             images.push(filter.to_bytes());
         }
     }
-    images.extend(grown_images());
+    // Those that grow: some have not grown yet, some have a little, some several times.
+    for (prefer, rate) in [(Prefer::Small, 0.05), (Prefer::Small, 0.001), (Prefer::Fast, 0.01)] {
+        let slowly = CuckooFilter::builder(20, rate).growable();
+        for way in [slowly, CuckooFilter::builder(2000, rate).grow_from(1)] {
+            let mut filter = shaped(&way.prefer(prefer), 0, 3);
+            for (i, hash) in keys::hashes(1, 80).enumerate() {
+                let hash = if i % 5 == 2 { keys::splitmix64(i as u64 % 2) } else { hash };
+                images.extend((i % 10 == 0).then(|| filter.to_bytes()));
+                filter.insert(&at(hash)).expect("it grows");
+            }
+        }
+    }
     images.dedup();
     images
 }
@@ -76,47 +88,19 @@ pub fn expiring() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Filters that grow: some have not grown yet, some have a little, some several times.
-fn grown_images() -> Vec<Vec<u8>> {
-    let mut images = Vec::new();
-    for (prefer, rate) in [(Prefer::Small, 0.05), (Prefer::Small, 0.001), (Prefer::Fast, 0.01)] {
-        let ways = [
-            CuckooFilter::builder(20, rate).growable(),
-            CuckooFilter::builder(2000, rate).grow_from(1),
-        ];
-        for way in ways {
-            let mut filter = shaped(&way.prefer(prefer), 0, 3);
-            for (i, hash) in keys::hashes(1, 80).enumerate() {
-                let hash = if i % 5 == 2 { keys::splitmix64(i as u64 % 2) } else { hash };
-                if i % 10 == 0 {
-                    images.push(filter.to_bytes());
-                }
-                filter.insert(&at(hash)).expect("it grows");
-            }
-        }
-    }
-    images
-}
-
 /// Maplets of every kind of slot, of one bucket and of three, filling up; some grow.
 ///
 /// # Panics
 /// If a filter of this list cannot be built.
 #[must_use]
 pub fn maplets() -> Vec<Vec<u8>> {
-    let mut images = Vec::new();
-    for (rate, bits) in [(0.03, 1), (0.01, 5), (0.001, 20), (0.000_1, 40)] {
-        for builder in
-            [Maplet::builder(20, rate, bits), Maplet::builder(2000, rate, bits).grow_from(1)]
-        {
-            let whole = builder.build().expect("widths of this list can be built").to_bytes();
-            images.extend(filling_up(&whole, |image, hash, number| {
-                let mut maplet = Maplet::from_bytes(image).expect("sound");
-                maplet.insert(&at(hash), number % 2).ok().map(|()| maplet.to_bytes())
-            }));
-        }
-    }
-    images
+    let kinds = [(0.03, 1), (0.01, 5), (0.001, 20), (0.000_1, 40)];
+    let builders = kinds.into_iter().flat_map(|(rate, bits)| {
+        [Maplet::builder(20, rate, bits), Maplet::builder(2000, rate, bits).grow_from(1)]
+    });
+    let empty = builders.map(|builder| builder.build().expect("widths that can be built"));
+    let insert = |maplet: &mut Maplet, hash, number| maplet.insert(&at(hash), number % 2).is_ok();
+    empty.flat_map(|empty| filling_up(&empty, insert)).collect()
 }
 
 /// Counting filters of one bucket and of three, filling up, with counts that fit into slots and
@@ -126,31 +110,27 @@ pub fn maplets() -> Vec<Vec<u8>> {
 /// If a filter of this list cannot be built.
 #[must_use]
 pub fn counting() -> Vec<Vec<u8>> {
-    let mut images = Vec::new();
-    for (rate, bits) in [(0.03, 1), (0.001, 3), (0.000_1, 40)] {
+    let builders = [(0.03, 1), (0.001, 3), (0.000_1, 40)].into_iter().flat_map(|(rate, bits)| {
         let builder = CountingFilter::builder(2000, rate).count_bits(bits);
-        for builder in [builder.clone(), builder.grow_from(1)] {
-            let whole = builder.build().expect("widths of this list can be built").to_bytes();
-            images.extend(filling_up(&whole, |image, hash, number| {
-                let mut filter = CountingFilter::from_bytes(image).expect("sound");
-                filter.add(&at(hash), number + 1).ok().map(|_| filter.to_bytes())
-            }));
-        }
-    }
-    images
+        [builder.clone(), builder.grow_from(1)]
+    });
+    let empty = builders.map(|builder| builder.build().expect("widths that can be built"));
+    let add = |filter: &mut CountingFilter, hash, number| filter.add(&at(hash), number + 1).is_ok();
+    empty.flat_map(|empty| filling_up(&empty, add)).collect()
 }
 
-/// The image cut down to one bucket and to three, and some of what `insert` makes of it with one
+/// A filter cut down to one bucket and to three, and some of what `insert` makes of it with one
 /// hash more each, until it has no room.
-fn filling_up(whole: &[u8], insert: impl Fn(&[u8], u64, u64) -> Option<Vec<u8>>) -> Vec<Vec<u8>> {
+fn filling_up<S: Subject>(whole: &S, insert: fn(&mut S, u64, u64) -> bool) -> Vec<Vec<u8>> {
     let mut images = Vec::new();
     for buckets in [1, 3] {
-        let mut image = image::reshape(whole, 0, buckets);
-        images.push(image.clone());
+        images.push(image::reshape(&S::WRITE(whole), 0, buckets));
+        let mut it = S::READ(&images[images.len() - 1]).expect("reshaped filters are sound");
         for (number, hash) in (0..30).zip(keys::hashes(2, 30)) {
-            let Some(next) = insert(&image, hash, number) else { break };
-            image = next;
-            images.extend((number % 10 == 7).then(|| image.clone()));
+            if !insert(&mut it, hash, number) {
+                break;
+            }
+            images.extend((number % 10 == 7).then(|| S::WRITE(&it)));
         }
     }
     images

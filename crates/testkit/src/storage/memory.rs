@@ -9,9 +9,10 @@
 //! * each creation, renaming or removal of a name since the folder's last sync is independently
 //!   kept or lost; a rename is never half done.
 //!
-//! That is all that POSIX allows, and more than most file systems do. Calls and crash clones
-//! exclude each other, so a clone is a consistent snapshot of the whole folder. A clone copies the
-//! bytes of all files.
+//! That is all that POSIX allows, and more than most file systems do. A clone locks the names and
+//! then all files before it reads any of them, so it is a consistent snapshot of the whole folder:
+//! a call that it does not see waits for it, and so does all that comes after that call. It copies
+//! the bytes of all files.
 //!
 //! The disk may have a limit. A removed file takes space until its last handle is closed.
 //!
@@ -23,7 +24,7 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use koel_store::files::{File, Folder};
 
@@ -39,18 +40,10 @@ pub struct MemoryFolder {
     disk: Arc<Disk>,
 }
 
+#[derive(Default)]
 struct Disk {
-    /// Calls read-lock it, a crash clone write-locks it.
-    power: RwLock<()>,
     used: AtomicU64,
-    limit: AtomicU64,
-}
-
-impl Default for Disk {
-    fn default() -> Self {
-        let (used, limit) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
-        Self { power: RwLock::default(), used, limit }
-    }
+    limit: Mutex<Option<u64>>,
 }
 
 type Tree = BTreeMap<String, Arc<MemoryFile>>;
@@ -114,16 +107,14 @@ impl MemoryFolder {
     /// Returns the bytes of all files as a reader sees them now.
     #[must_use]
     pub fn contents(&self) -> BTreeMap<String, Vec<u8>> {
-        let _still = self.disk.power.write();
         let names = lock(&self.names);
-        names.now.iter().map(|(name, file)| (name.clone(), lock(&file.data).now.clone())).collect()
+        still(&names.now).into_iter().map(|(name, data)| (name.clone(), data.now.clone())).collect()
     }
 
     /// Returns a possible state of the disk if the power failed now. Each unsynced sector and each
     /// unsynced change of a name is kept in `unsynced_kept` of 100 cases. The clone is not locked.
     #[must_use]
     pub fn crash_clone(&self, unsynced_kept: u32, seed: u64) -> Self {
-        let _still = self.disk.power.write();
         let mut random = Random::new(seed);
         let names = lock(&self.names);
         let mut survivors = names.synced.clone();
@@ -132,11 +123,9 @@ impl MemoryFolder {
                 change.apply(&mut survivors);
             }
         }
-        let crashed = survivors.into_iter().map(|(name, file)| {
-            let bytes = lock(&file.data).after_crash(unsynced_kept, &mut random);
-            (name, bytes)
-        });
-        Self::with(crashed.collect())
+        let crashed = still(&survivors).into_iter();
+        let mut bytes = |data: &Data| data.after_crash(unsynced_kept, &mut random);
+        Self::with(crashed.map(|(name, data)| (name.clone(), bytes(&data))).collect())
     }
 
     /// Returns the bytes of all files that have a name or are open.
@@ -147,7 +136,7 @@ impl MemoryFolder {
 
     /// Limits the bytes of the disk from now on.
     pub fn limit(&self, bytes: u64) {
-        self.disk.limit.store(bytes, Ordering::SeqCst);
+        *lock(&self.disk.limit) = Some(bytes);
     }
 
     fn file(&self, data: Data) -> Arc<MemoryFile> {
@@ -195,19 +184,16 @@ impl Names {
 
 impl Folder for MemoryFolder {
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        let _on = self.disk.power.read();
         Ok(Handle::of(lock(&self.names).find(name)?))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        let _on = self.disk.power.read();
         let file = self.file(Data::default());
         lock(&self.names).add(name, Arc::clone(&file))?;
         Ok(Handle::of(file))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let _on = self.disk.power.read();
         let mut names = lock(&self.names);
         let file = names.find(from)?;
         names.change(to, file, false);
@@ -215,7 +201,6 @@ impl Folder for MemoryFolder {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        let _on = self.disk.power.read();
         let mut names = lock(&self.names);
         let file = names.find(name)?;
         names.change(name, file, true);
@@ -225,21 +210,15 @@ impl Folder for MemoryFolder {
     fn link(&self, name: &str, to: &(dyn Folder + 'static)) -> io::Result<()> {
         let to: &dyn Any = to;
         let to: &Self = to.downcast_ref().ok_or(io::ErrorKind::Unsupported)?;
-        let file = {
-            let _on = self.disk.power.read();
-            lock(&self.names).find(name)?
-        };
-        let _on = to.disk.power.read();
+        let file = lock(&self.names).find(name)?;
         lock(&to.names).add(name, file)
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        let _on = self.disk.power.read();
         Ok(lock(&self.names).now.keys().cloned().collect())
     }
 
     fn sync(&self) -> io::Result<()> {
-        let _on = self.disk.power.read();
         let mut names = lock(&self.names);
         names.synced = names.now.clone();
         names.changes.clear();
@@ -289,10 +268,10 @@ impl MemoryFile {
 
     /// Takes the space for another length, or gives it back.
     fn take(&self, old: usize, new: usize) -> io::Result<()> {
-        let Disk { used, limit, .. } = &*self.disk;
+        let used = &self.disk.used;
         let (old, new) = (old as u64, new as u64);
         let after = used.load(Ordering::SeqCst) - old + new;
-        if new > old && after > limit.load(Ordering::SeqCst) {
+        if new > old && lock(&self.disk.limit).is_some_and(|limit| after > limit) {
             return Err(io::ErrorKind::StorageFull.into());
         }
         used.fetch_add(new, Ordering::SeqCst);
@@ -303,7 +282,6 @@ impl MemoryFile {
 
 impl File for Handle {
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        let _on = self.0.disk.power.read();
         let data = lock(&self.0.data);
         let start = position(offset)?.min(data.now.len());
         let count = into.len().min(data.now.len() - start);
@@ -312,7 +290,6 @@ impl File for Handle {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        let _on = self.0.disk.power.read();
         let (mut data, start) = (lock(&self.0.data), position(offset)?);
         let len = data.now.len();
         if !bytes.is_empty() && start + bytes.len() > len {
@@ -323,12 +300,10 @@ impl File for Handle {
     }
 
     fn len(&self) -> io::Result<u64> {
-        let _on = self.0.disk.power.read();
         Ok(lock(&self.0.data).now.len() as u64)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        let _on = self.0.disk.power.read();
         let (mut data, len) = (lock(&self.0.data), position(len)?);
         self.0.take(data.now.len(), len)?;
         data.set_len(len);
@@ -336,7 +311,6 @@ impl File for Handle {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let _on = self.0.disk.power.read();
         lock(&self.0.data).sync();
         Ok(())
     }
@@ -404,6 +378,11 @@ fn copy_sector(from: &[u8], to: &mut [u8], sector: usize) {
 
 fn position(offset: u64) -> io::Result<usize> {
     usize::try_from(offset).map_err(|_| io::ErrorKind::FileTooLarge.into())
+}
+
+/// The files of a tree, all locked.
+fn still(tree: &Tree) -> Vec<(&String, MutexGuard<'_, Data>)> {
+    tree.iter().map(|(name, file)| (name, lock(&file.data))).collect()
 }
 
 /// Locks, even if another test panicked while it held the lock.
