@@ -2,17 +2,16 @@
 //!
 //! The library and this file share no code, so a check missing in one of them shows when a fuzzer
 //! finds bytes on which they disagree. It is written for clarity: it reads a bucket bit by bit and
-//! keeps every entry in a map.
+//! keeps every entry as its name.
 
 mod growth;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use crate::addressing::{Addressing, Entry};
 use crate::image::{self, HEADER_BYTES, word};
-use growth::Grown;
 pub use growth::Name;
+use growth::Table;
 
 /// Checks these bytes against the format.
 ///
@@ -32,34 +31,32 @@ pub fn audit(image: &[u8]) -> Result<(), &'static str> {
     )?;
     require(resealed == image, "header checksum")?;
 
-    let grown = if header.is_marked() { Some(Grown::of(&header)?) } else { None };
-    let buckets = grown.as_ref().map_or(header.buckets(), Grown::buckets);
-    let buckets_end = u128::from(buckets) * u128::from(header.bucket_bits());
+    let table = Table::of(&header)?;
+    let buckets_end = u128::from(table.buckets()) * u128::from(header.bucket_bits());
     let table_bytes = buckets_end.div_ceil(64) * 8 + 16;
     let [counters, stashed, corrections] =
         ["counters", "stashed keys", "corrections"].map(|name| header.number(name));
     let records = u128::from(counters) * 16 + u128::from(stashed) * 24;
     require(table_bytes + records + u128::from(corrections) * 8 == body.len() as u128, "length")?;
-    let table = &body[..usize::try_from(table_bytes).expect("within the body")];
+    let slots = &body[..usize::try_from(table_bytes).expect("within the body")];
     let stashed = read_exact(image)?;
-    check_padding(&header, table, buckets)?;
-    let (in_use, keys) = (header.number("entries"), u128::from(header.number("keys")));
+    check_padding(&header, slots, table.buckets())?;
 
-    if let Some(grown) = grown {
-        let names = grown.names(table)?;
-        require(names.len() as u64 == in_use, "entries")?;
-        require(header.number("distinct entries") <= in_use, "distinct entries")?;
+    let names = table.names(slots)?;
+    let in_use = names.len() as u64;
+    require(header.number("entries") == in_use, "entries")?;
+    let numbers = names.iter().map(|name| name.number(&table)).collect();
+    let counted = read_counters(image, &numbers)?;
+    let all = counted + stashed + u128::from(in_use);
+    let (keys, distinct) = (u128::from(header.number("keys")), header.number("distinct entries"));
+    if header.is_marked() {
+        require(distinct <= in_use, "distinct entries")?;
         require(counters <= in_use, "more counters than entries")?;
-        grown.check_match_weight(&names)?;
-        let counted = read_counters(image, &grown.counter_names(&names))?;
-        return require(keys <= counted + stashed + u128::from(in_use), "keys");
+        table.check_match_weight(&names)?;
+        return require(keys <= all, "keys");
     }
-    let entries = read_table(&header, table)?;
-    require(entries.values().sum::<u64>() == in_use, "entries")?;
-    require(entries.len() as u64 == header.number("distinct entries"), "distinct entries")?;
-    let addressing = Addressing::of(image);
-    let names = entries.keys().map(|&entry| addressing.name_of(entry)).collect();
-    require(keys == read_counters(image, &names)? + stashed + u128::from(in_use), "keys")
+    require(distinct == numbers.len() as u64, "distinct entries")?;
+    require(keys == all, "keys")
 }
 
 fn require(holds: bool, rule: &'static str) -> Result<(), &'static str> {
@@ -91,10 +88,6 @@ impl Header<'_> {
 
     fn bucket_bits(&self) -> u64 {
         4 * self.fingerprint_bits() - if self.is_semi_sorted() { 4 } else { 0 }
-    }
-
-    fn buckets(&self) -> u64 {
-        self.number("segment buckets") << self.number("segment bits")
     }
 
     fn check_constants(&self) -> Result<(), &'static str> {
@@ -149,20 +142,6 @@ impl Header<'_> {
         let limited = self.number("counter limit") >= self.number("counters");
         require(limited || self.is_marked(), "counter limit")
     }
-}
-
-/// Every entry of the table, and the number of its slots.
-fn read_table(header: &Header<'_>, table: &[u8]) -> Result<BTreeMap<Entry, u64>, &'static str> {
-    let addressing = Addressing::of(header.0);
-    let mut entries = BTreeMap::new();
-    for bucket in 0..header.buckets() {
-        let slots = slots_of(header, table, bucket)?;
-        for fingerprint in slots.into_iter().filter(|&slot| slot != 0) {
-            require(fingerprint >> addressing.fraction_bits() != 0, "a core of 0")?;
-            *entries.entry(addressing.entry_in(bucket, fingerprint)).or_default() += 1;
-        }
-    }
-    Ok(entries)
 }
 
 /// Whether all bits behind the last bucket are zero.

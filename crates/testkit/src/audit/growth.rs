@@ -1,7 +1,5 @@
-//! A second implementation of the section "Growth" of docs/FORMAT.md: the meaning of entries in a
-//! table of marked fingerprints.
-
-use std::collections::BTreeSet;
+//! The meaning of entries in a table: a second implementation of the section "Growth" of
+//! docs/FORMAT.md for those with marked fingerprints.
 
 use super::{Header, require, slots_of};
 use crate::addressing::{Addressing, Entry};
@@ -26,12 +24,8 @@ impl Name {
     #[must_use]
     pub fn in_slot(image: &[u8], bucket: u64, fingerprint: u64) -> Self {
         let header = Header(&image[..HEADER_BYTES]);
-        if header.is_marked() {
-            let grown = Grown::of(&header).expect("a growing table");
-            return grown.name(bucket, fingerprint).expect("an entry");
-        }
-        let addressing = Addressing::of(image);
-        Self::of_entry(&addressing, addressing.entry_in(bucket, fingerprint))
+        let table = Table::of(&header).expect("a table");
+        table.name(bucket, fingerprint).expect("an entry")
     }
 
     /// The name of an entry of a table that has not grown.
@@ -53,6 +47,11 @@ impl Name {
         name
     }
 
+    /// The name as a number, which counters have.
+    pub(super) fn number(&self, table: &Table<'_>) -> u64 {
+        table.addressing.name(self.base, self.core, self.string.iter().rev().copied())
+    }
+
     /// Whether every key of `other` is one of this entry.
     #[must_use]
     pub fn has(&self, other: &Self) -> bool {
@@ -60,31 +59,37 @@ impl Name {
     }
 }
 
-/// A grown table, as its header describes it.
-pub(super) struct Grown<'a> {
+/// A table, as its header describes it.
+pub(super) struct Table<'a> {
     header: &'a Header<'a>,
     addressing: Addressing,
     level: u64,
     split: u64,
 }
 
-impl<'a> Grown<'a> {
-    /// The growth that a header describes.
+impl<'a> Table<'a> {
+    /// The table that a header describes.
     pub(super) fn of(header: &'a Header<'a>) -> Result<Self, &'static str> {
         let (level, split) = (header.number("level"), header.number("split buckets"));
-        let addressing = Addressing::of(header.0);
+        let table = Self { header, addressing: Addressing::of(header.0), level, split };
+        if header.is_marked() {
+            table.check_growth()?;
+        }
+        Ok(table)
+    }
+
+    fn check_growth(&self) -> Result<(), &'static str> {
+        let Self { header, level, split, .. } = *self;
         require(header.number("grows") == 1, "a table of marks that does not grow")?;
         require(level < 32, "level")?;
-        let whole = u128::from(addressing.buckets()) << level;
+        let whole = u128::from(self.addressing.buckets()) << level;
         require(u128::from(split) < whole, "split buckets")?;
         let last = whole << u32::from(split > 0);
         require(last < 1 << 32, "addresses of 32 bits")?;
         // Length of the longest string, its mark, core and base.
         let bits = u64::from(128 - last.leading_zeros());
         require(bits + 6 + header.fraction_bits() + 1 < 64, "names of 64 bits")?;
-        let grown = Self { header, addressing, level, split };
-        require(grown.narrow() == 0 || grown.may_have_narrow_buckets(), "narrow buckets")?;
-        Ok(grown)
+        require(self.narrow() == 0 || self.may_have_narrow_buckets(), "narrow buckets")
     }
 
     /// How many buckets are still to be widened.
@@ -124,13 +129,17 @@ impl<'a> Grown<'a> {
                 names.push(name);
             }
         }
-        names.sort();
         Ok(names)
     }
 
     /// The name of the entry in a slot of a bucket.
     fn name(&self, bucket: u64, slot: u64) -> Result<Name, &'static str> {
         let known_bits = self.header.fraction_bits();
+        if !self.header.is_marked() {
+            require(slot >> known_bits > 0, "a core of 0")?;
+            let entry = self.addressing.entry_in(bucket, slot);
+            return Ok(Name::of_entry(&self.addressing, entry));
+        }
         let core = (slot >> (known_bits + 5)) << 4 | slot & 15;
         let marked = (slot >> 4) % (1 << (known_bits + 1));
         require(core > 0, "a core of 0")?;
@@ -155,12 +164,5 @@ impl<'a> Grown<'a> {
     pub(super) fn check_match_weight(&self, names: &[Name]) -> Result<(), &'static str> {
         let weight: u128 = names.iter().map(|name| (1 << 64) >> name.string.len()).sum();
         require(self.header.0[field("match weight")] == weight.to_le_bytes(), "match weight")
-    }
-
-    /// The names that counters of these entries have.
-    pub(super) fn counter_names(&self, names: &[Name]) -> BTreeSet<u64> {
-        let counter =
-            |it: &Name| self.addressing.name(it.base, it.core, it.string.iter().rev().copied());
-        names.iter().map(counter).collect()
     }
 }
