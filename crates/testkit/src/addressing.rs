@@ -104,18 +104,17 @@ impl Addressing {
         self.name(entry.lower, core, (0..bits).rev().map(|i| entry.fingerprint >> i & 1 == 1))
     }
 
-    /// The entry with this name, in a table that has not grown.
+    /// Whether an entry of a table that has not grown may have this name.
     #[must_use]
-    pub fn named(&self, name: u64) -> Option<Entry> {
+    pub fn is_name(&self, name: u64) -> bool {
         let place = self.buckets().leading_zeros() - 6;
         let (lower, core) = (name.checked_shr(place + 6).unwrap_or(0), name >> place & 63);
         let bits = name >> self.end_of_names() & !(u64::MAX << (self.fraction_bits()));
         let entry = Entry { lower, fingerprint: core << self.fraction_bits() | bits };
-        let is_sound = core > 0
+        core > 0
             && lower < self.buckets()
             && self.entry_in(lower, entry.fingerprint) == entry
-            && self.name_of(entry) == name;
-        is_sound.then_some(entry)
+            && self.name_of(entry) == name
     }
 
     /// The interleaved number of a bucket, which counts the segments round-robin, as growth does.

@@ -48,16 +48,12 @@ impl Subject for LsmStore {
         (Some(entries), true)
     }
 
-    fn tidy(&self) -> Result<(), Error> {
-        self.flush()
-    }
-
     fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
         self.write(batch, durability)
     }
 
     fn compact(&self) -> Result<(), Error> {
-        self.compact()
+        self.flush().and_then(|()| self.compact())
     }
 
     fn salvage(&self, damaged: &MemoryFolder) -> Result<SalvageReport, Error> {

@@ -63,7 +63,7 @@ impl Content {
     fn is_sound(&self, addressing: &Addressing) -> bool {
         let [names, stash, corrections] = &self.0;
         let end = addressing.end_of_names();
-        let is_name = |name: u64| addressing.named(name << end | 1 << (end - 1)).is_some();
+        let is_name = |name: u64| addressing.is_name(name << end | 1 << (end - 1));
         names.keys().all(|&name| name.leading_zeros() >= end && is_name(name))
             && !corrections.keys().any(|address| stash.contains_key(address))
     }
