@@ -48,6 +48,10 @@ impl Subject for LsmStore {
         (Some(entries), true)
     }
 
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        self.get(key)
+    }
+
     fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
         self.write(batch, durability)
     }
