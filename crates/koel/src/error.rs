@@ -364,6 +364,12 @@ impl From<FullError> for BuildError {
     }
 }
 
+impl From<MemoryError> for FullError {
+    fn from(_: MemoryError) -> Self {
+        Self::NoMemory
+    }
+}
+
 impl From<FullError> for MergeError {
     fn from(full: FullError) -> Self {
         if full == FullError::NoMemory { Self::NoMemory } else { Self::Full(full) }

@@ -14,17 +14,23 @@
 //! Where the other one is paired with a void entry, both filters grew alike. Then one of them had a
 //! key that the other lacks, and the half stays alone.
 
+use crate::table::Prefix;
+
 /// An entry of both filters, with the number of its copies in each; 0 if it is not there.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Node {
-    /// The bits of the prefix, the first one highest.
-    pub(super) bits: u64,
-    pub(super) length: u32,
+    pub(super) prefix: Prefix,
     pub(super) copies: [u64; 2],
     /// Whether it has no bit beyond those of one of its buckets.
     pub(super) is_void: [bool; 2],
     /// Whether it has fewer bits than a new entry would have.
     pub(super) is_short: [bool; 2],
+}
+
+impl Node {
+    pub(super) fn new(prefix: Prefix, copies: [u64; 2]) -> Self {
+        Self { prefix, copies, is_void: [false; 2], is_short: [false; 2] }
+    }
 }
 
 /// How many entries of two filters have a partner.
@@ -152,6 +158,11 @@ impl Alone {
         Self { here, tied, void, long: one.long.saturating_add(other.long) }
     }
 
+    /// The entries of a prefix that has only these, which are longer.
+    fn of_half(self) -> Self {
+        Self { here: 0, tied: 0, void: self.void.saturating_add(self.here), ..self }
+    }
+
     /// Takes `count` of these, of which there are as many, for partners above. Returns how many of
     /// them were not void.
     fn take(&mut self, count: u64) -> u64 {
@@ -164,9 +175,14 @@ impl Alone {
     }
 }
 
-/// Pairs the entries of a sorted cluster, which share so many bits, and adds what it finds to
-/// `pairs`.
-pub(super) fn pair_up(nodes: &[Node], length: u32, pairs: &mut Pairs) {
+/// Pairs entries, and adds what it finds to `pairs`. They come in the order of their
+/// [runs](super::runs). Void entries that share fewer than `shared` bits are not halves of one.
+pub(super) fn pair_up(nodes: &[Node], shared: u32, pairs: &mut Pairs) {
+    let Some(length) = in_common(nodes) else { return };
+    let (halves, here) = split(nodes, length);
+    if length < shared && here.is_none() {
+        return halves.into_iter().for_each(|half| pair_up(half, shared, pairs));
+    }
     let alone = pair_below(nodes, length, pairs);
     for (side, Alone { here, void, long, .. }) in pairs.sides.iter_mut().zip(alone) {
         side.alone_void = side.alone_void.saturating_add(here).saturating_add(void);
@@ -174,22 +190,38 @@ pub(super) fn pair_up(nodes: &[Node], length: u32, pairs: &mut Pairs) {
     }
 }
 
-/// Pairs the entries that share so many first bits. Recurs once a bit, so at most 64 deep.
-fn pair_below(nodes: &[Node], length: u32, pairs: &mut Pairs) -> [Alone; 2] {
-    let (here, longer) = match nodes.split_first() {
-        None => return [Alone::default(); 2],
-        Some((first, longer)) if first.length == length => (Some(first), longer),
-        Some(_) => (None, nodes),
-    };
-    let mut alone = [Alone::default(); 2];
-    if !longer.is_empty() {
-        let ones = longer.partition_point(|node| node.bits << length >> 63 == 0);
-        let halves = [&longer[..ones], &longer[ones..]];
-        let [zero, one] = halves.map(|half| pair_below(half, length + 1, pairs));
-        let join =
-            |side: usize| Alone::join([zero[side], one[side]], &mut pairs.sides[side].explained);
-        alone = [0, 1].map(join);
+/// How many first bits all entries share. `None` if there is no entry.
+fn in_common(nodes: &[Node]) -> Option<u32> {
+    let (first, last) = nodes.first().zip(nodes.last())?;
+    first.prefix.in_common(&last.prefix)
+}
+
+/// What continues a prefix of this length with a 0 and with a 1, and the entry between them, which
+/// is that prefix.
+fn split(nodes: &[Node], length: u32) -> ([&[Node]; 2], Option<&Node>) {
+    let zeros = |it: &Node| it.prefix.length > length && it.prefix.string >> length & 1 == 0;
+    let (zeros, rest) = nodes.split_at(nodes.partition_point(zeros));
+    match rest.split_first() {
+        Some((here, ones)) if here.prefix.length == length => ([zeros, ones], Some(here)),
+        _ => ([zeros, rest], None),
     }
+}
+
+/// Pairs the entries that share so many first bits. Recurs at most once a bit, so at most 64 deep.
+fn pair_below(nodes: &[Node], length: u32, pairs: &mut Pairs) -> [Alone; 2] {
+    let mut alone = <[Alone; 2]>::default();
+    let Some(common) = in_common(nodes) else { return alone };
+    if let [node] = nodes {
+        pair_here(node, &mut alone, pairs);
+        return if common > length { alone.map(Alone::of_half) } else { alone };
+    }
+    if common > length {
+        return pair_below(nodes, common, pairs).map(Alone::of_half);
+    }
+    let (halves, here) = split(nodes, length);
+    let [zero, one] = halves.map(|half| pair_below(half, length + 1, pairs));
+    let join = |side: usize| Alone::join([zero[side], one[side]], &mut pairs.sides[side].explained);
+    alone = [0, 1].map(join);
     if let Some(node) = here {
         pair_here(node, &mut alone, pairs);
     }
@@ -249,8 +281,8 @@ mod tests {
         };
         let (ones, others) = (of(0), of(1));
         let is_pair = |one: &Node, other: &Node| {
-            let length = one.length.min(other.length);
-            (one.bits ^ other.bits).leading_zeros() >= length
+            let in_common = one.prefix.in_common(&other.prefix);
+            in_common == Some(one.prefix.length.min(other.prefix.length))
         };
         fn find(
             one: usize,
@@ -287,14 +319,18 @@ mod tests {
                 .map(|i| {
                     let random = splitmix64(seed << 8 | i);
                     let length = u32::try_from(random % 5).unwrap();
-                    let bits = random & !(u64::MAX.checked_shr(length).unwrap_or(0));
+                    let string = (random >> 60).reverse_bits() >> 60 & !(u64::MAX << length);
+                    let prefix = Prefix { core: 1, base: 0, string, length };
                     let is_void = [32, 64].map(|bit| seed % 2 == 1 && random & bit > 0);
                     let copies = [random >> 8 & 1, random >> 9 & 1];
-                    Node { bits, length, copies, is_void, ..Node::default() }
+                    Node { is_void, ..Node::new(prefix, copies) }
                 })
                 .collect();
-            nodes.sort_by_key(|node| (node.bits, node.length));
-            nodes.dedup_by_key(|node| (node.bits, node.length));
+            let order = |Node { prefix, .. }: &Node| {
+                prefix.string.reverse_bits() | 1 << (63 - prefix.length)
+            };
+            nodes.sort_by_key(order);
+            nodes.dedup_by_key(|node| order(node));
             let mut pairs = Pairs::default();
             pair_up(&nodes, 0, &mut pairs);
             // Halves that are one entry have one partner.

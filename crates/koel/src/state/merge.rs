@@ -9,14 +9,14 @@
 //! A key of a growing table may have several entries. [`Merge::Max`] adds what a key lacks for one
 //! entry after the other, from the shortest, so that nothing is added twice.
 
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
+use super::runs::{Joined, Run, cuts, join, next_group};
 use super::{Body, COPIES_IN_BUCKETS};
 use crate::error::FullError;
 use crate::image::Kind;
 use crate::mem::buffer::Buffer;
-use crate::table::{Entry, GrowingLocation, Prefix, Step};
+use crate::table::{Entry, GrowingLocation, LinearHashing, Place, Prefix, Put, Step};
 
 /// How a merge combines the counts of a key that is in both filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,27 +33,6 @@ pub enum Merge {
 }
 
 impl<B: AsRef<[u8]>> Body<B> {
-    /// Calls `visit` with the prefix of each entry and its count, or its value in a maplet. Equal
-    /// copies of a filter come once.
-    fn each_entry(
-        &self,
-        mut visit: impl FnMut(Prefix, u64) -> Result<(), FullError>,
-    ) -> Result<(), FullError> {
-        let table = &self.table;
-        if self.state.kind == Kind::Filter {
-            let mut entries = table.distinct_entries();
-            return entries.try_for_each(|entry| visit(entry.prefix, self.count_of(&entry)));
-        }
-        // Entries of one name share a counter, which is added once.
-        let mut counted = BTreeSet::new();
-        table.entries().try_for_each(|entry| {
-            let beyond = self.beyond(&entry);
-            let is_first = beyond > 0 && counted.insert(table.name(&entry));
-            let beyond = if is_first { beyond } else { 0 };
-            visit(entry.prefix, self.in_slot(&entry).saturating_add(beyond))
-        })
-    }
-
     /// A lower bound for the counts of all keys of `prefix`.
     fn least_count(&self, prefix: Prefix) -> u64 {
         match self.table.addresses().location(prefix) {
@@ -63,17 +42,6 @@ impl<B: AsRef<[u8]>> Body<B> {
                 one.min(other)
             }
         }
-    }
-
-    /// The prefixes of all entries that match the keys of an entry, its own among them, each with
-    /// its [`least_count`](Self::least_count). The shortest is first, and each length comes once.
-    fn shorter_entries(&self, prefix: Prefix) -> Vec<(Prefix, u64)> {
-        let table = &self.table;
-        let Some(at) = table.addresses().location(prefix) else { return Vec::new() };
-        let mut all: Vec<_> = table.matches(&at).map(|entry| entry.prefix).collect();
-        all.sort_by_key(|prefix| prefix.length);
-        all.dedup_by_key(|prefix| prefix.length);
-        all.into_iter().map(|prefix| (prefix, self.least_count(prefix))).collect()
     }
 }
 
@@ -93,23 +61,72 @@ impl Body<Buffer> {
 
     /// Adds all entries of another table.
     pub(super) fn add_all<O: AsRef<[u8]>>(&mut self, other: &Body<O>) -> Result<(), FullError> {
-        other.each_entry(|prefix, amount| self.add_entry(prefix, amount))
+        let addresses = other.table.addresses();
+        if matches!(self.state.kind, Kind::Maplet | Kind::Expiring) {
+            let mut entries = other.table.entries();
+            return entries.try_for_each(|it| self.add_pair(it.prefix, other.in_slot(&it)));
+        }
+        let mut run = Run::default();
+        for cut in cuts(other.table.base(), other.state.entries) {
+            run.read(other, &cut)?;
+            for (order, count) in run.entries() {
+                self.add_entry(addresses.ordered(order), count)?;
+            }
+        }
+        Ok(())
     }
 
-    /// Adds copies to a filter, a count to a counting filter, or a value to a maplet.
+    /// Adds copies to a filter, or a count to a counting filter.
     fn add_entry(&mut self, prefix: Prefix, amount: u64) -> Result<(), FullError> {
         match self.state.kind {
-            Kind::Filter => self.add_copies(prefix, amount),
-            Kind::Maplet | Kind::Expiring => self.add_pair(prefix, amount),
             Kind::Counting => self.add_count(prefix, amount),
+            _ => self.add_copies(prefix, amount),
         }
     }
 
     /// Raises the count of every key to its count in the other table.
     fn raise_all<O: AsRef<[u8]>>(&mut self, other: &Body<O>) -> Result<(), FullError> {
-        for entry in other.table.distinct_entries() {
-            for (prefix, wanted) in other.shorter_entries(entry.prefix) {
-                self.raise_to(prefix, wanted)?;
+        let addresses = other.table.addresses();
+        let (mut ours, mut theirs, mut group) = (Run::default(), Run::default(), Vec::new());
+        for cut in cuts(addresses.base(), self.state.entries.max(other.state.entries)) {
+            ours.read(self, &cut)?;
+            theirs.read(other, &cut)?;
+            let mut joined = join([&ours, &theirs]);
+            if !self.table.grows() {
+                for (order, [ours, theirs]) in joined {
+                    self.add_entry(addresses.ordered(order), theirs.saturating_sub(ours))?;
+                }
+                continue;
+            }
+            while next_group(&mut joined, addresses.base(), &mut group)? {
+                self.raise_group(addresses, &mut group)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Raises the counts of entries that may be of the same keys, from the shortest. The count of a
+    /// key is that of its entry and of all above it.
+    fn raise_group(
+        &mut self,
+        addresses: &LinearHashing,
+        group: &mut [Joined],
+    ) -> Result<(), FullError> {
+        // A prefix before what continues it.
+        group.sort_unstable_by_key(|(order, _)| (order & (order - 1), !order.trailing_zeros()));
+        let mut above: [(Prefix, [u64; 2]); 64] = [(addresses.ordered(group[0].0), [0; 2]); 64];
+        let mut depth = 0;
+        for &(order, counts) in &*group {
+            let prefix = addresses.ordered(order);
+            while depth > 0 && !above[depth - 1].0.is_start_of(&prefix) {
+                depth -= 1;
+            }
+            let of_above = if depth > 0 { above[depth - 1].1 } else { [0; 2] };
+            let sums = [0, 1].map(|i| counts[i].saturating_add(of_above[i]));
+            above[depth] = (prefix, sums);
+            depth += 1;
+            if counts[1] > 0 && sums[0] < sums[1] {
+                self.raise_to(prefix, sums[1])?;
             }
         }
         Ok(())
@@ -156,6 +173,12 @@ impl Body<Buffer> {
     /// Adds `times` copies of an entry of another filter. The table may grow.
     pub(super) fn add_copies(&mut self, prefix: Prefix, times: u64) -> Result<(), FullError> {
         let mut left = times;
+        if times > 0 && !self.table.grows() {
+            let at = self.table.addresses().fixed_location(&prefix);
+            let is_new = at.put(&mut self.table, 0, 0) == Put::Done;
+            self.state.entries += u64::from(is_new);
+            left -= u64::from(is_new);
+        }
         while left > 0 {
             let Some(at) = self.location(prefix) else {
                 return self.add_continuations(prefix, left);

@@ -37,6 +37,7 @@ mod merge;
 mod patch;
 mod relate;
 mod room;
+pub(crate) mod runs;
 pub(crate) mod segments;
 mod stamps;
 pub(crate) mod store;

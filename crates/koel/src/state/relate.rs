@@ -16,13 +16,13 @@
 //!
 //! **Cost.** O(buckets) of both filters, and memory for one cluster.
 
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use super::Body;
 use super::cluster::{Found, Node, Pairs, pair_up};
+use super::runs::{Run, cuts, join, next_group};
 use crate::error::MemoryError;
-use crate::table::{Entry, Prefix};
+use crate::table::Prefix;
 
 /// A void entry is looked for in so many times two halves at most: a cluster then has entries of 64
 /// buckets, or of twice as many.
@@ -51,11 +51,29 @@ pub(crate) fn relate<B: AsRef<[u8]>, O: AsRef<[u8]>>(
 ) -> Result<Overlap, MemoryError> {
     let (copies, distinct) = (Pairs::default(), Pairs::default());
     let mut found = Overlap { lengths: [[0; 64]; 2], copies, distinct };
-    if !first.table.grows() && !second.table.grows() {
-        found.note_equals(0, first, second);
-        found.note_equals(1, second, first);
-    } else {
-        found.note_clusters(first, second)?;
+    let has_grown = first.table.grows() || second.table.grows();
+    let (addresses, shared) = (first.table.addresses(), shared_length(first, second));
+    let (mut ours, mut theirs) = (Run::default(), Run::default());
+    let (mut group, mut nodes): (_, Vec<Node>) = Default::default();
+    for cut in cuts(addresses.base(), first.state.entries.max(second.state.entries)) {
+        ours.read(first, &cut)?;
+        theirs.read(second, &cut)?;
+        let mut joined = join([&ours, &theirs]);
+        if !has_grown {
+            joined.for_each(|(_, copies)| found.note_equals(copies));
+            continue;
+        }
+        while next_group(&mut joined, addresses.base(), &mut group)? {
+            nodes.clear();
+            nodes.try_reserve(group.len()).map_err(|_| MemoryError { bytes: size_of_val(&group[..]) })?;
+            nodes.extend(group.iter().map(|&(order, copies)| {
+                let mut node = Node::new(addresses.ordered(order), copies);
+                node.note(0, first);
+                node.note(1, second);
+                node
+            }));
+            found.note_group(&mut nodes, shared);
+        }
     }
     found.note_stash(0, first, second);
     found.note_stash(1, second, first);
@@ -63,46 +81,6 @@ pub(crate) fn relate<B: AsRef<[u8]>, O: AsRef<[u8]>>(
 }
 
 impl Overlap {
-    /// Adds the entries of filters of which one has grown.
-    fn note_clusters<B: AsRef<[u8]>, O: AsRef<[u8]>>(
-        &mut self,
-        first: &Body<B>,
-        second: &Body<O>,
-    ) -> Result<(), MemoryError> {
-        let (mut cluster, shared) = (Vec::new(), shared_length(first).max(shared_length(second)));
-        // The entries of both that may belong to a key of a prefix.
-        let gather = |cluster: &mut Vec<Node>, prefix: Prefix| {
-            cluster.clear();
-            first.add_relatives(0, prefix, cluster)?;
-            second.add_relatives(1, prefix, cluster)?;
-            cluster.sort_unstable_by_key(|node| (node.bits, node.length));
-            cluster.dedup_by(|next, node| node.absorb(next));
-            Ok::<(), MemoryError>(())
-        };
-        let mut note = |side: usize, prefix: Prefix| {
-            self.lengths[side][prefix.length as usize % 64] += 1;
-            let begins = |cluster: &[Node]| {
-                let is_it =
-                    |node: &&Node| node.bits == bits_of(prefix) && node.length == prefix.length;
-                let first = cluster.first().filter(is_it);
-                first.is_some_and(|node| side == 0 || node.copies[0] == 0)
-            };
-            let mut length = prefix.length;
-            gather(&mut cluster, prefix)?;
-            if begins(&cluster) && length > shared && cluster[0].is_void.contains(&true) {
-                length = shared;
-                gather(&mut cluster, Prefix { length, ..prefix })?;
-                keep_void(&mut cluster);
-            }
-            if begins(&cluster) {
-                self.note_cluster(&mut cluster, length);
-            }
-            Ok(())
-        };
-        first.table.distinct_entries().try_for_each(|entry| note(0, entry.prefix))?;
-        second.table.distinct_entries().try_for_each(|entry| note(1, entry.prefix))
-    }
-
     /// Adds the keys in the stash of a filter. Where the other filter has one in its table, its
     /// entry had no partner.
     fn note_stash<B: AsRef<[u8]>, O: AsRef<[u8]>>(
@@ -132,26 +110,10 @@ impl Overlap {
 
 /// The parts of one void entry share at least so many bits: those of the shortest entry that a
 /// filter can have, or in a table that has grown far, nearly those of its buckets.
-fn shared_length<B: AsRef<[u8]>>(reader: &Body<B>) -> u32 {
-    let geometry = reader.table.addresses();
-    let level = (geometry.buckets() / geometry.base().buckets()).max(1).ilog2();
-    geometry.base().fraction_bits().max(level.saturating_sub(MOST_HALVES))
-}
-
-/// Keeps the entries that are void, or that begin with a void one.
-fn keep_void(cluster: &mut Vec<Node>) {
-    let mut top: Option<Node> = None;
-    cluster.retain(|node| {
-        let above = top.filter(|top| top.is_start_of(node)).unwrap_or(*node);
-        top = Some(above);
-        above.is_void.contains(&true)
-    });
-}
-
-/// The bits of a prefix, the first one highest.
-fn bits_of(prefix: Prefix) -> u64 {
-    let beyond = u64::MAX.checked_shl(prefix.length).unwrap_or(0);
-    (prefix.string & !beyond).reverse_bits()
+fn shared_length<B: AsRef<[u8]>, O: AsRef<[u8]>>(first: &Body<B>, second: &Body<O>) -> u32 {
+    let base = first.table.base();
+    let level = first.table.addresses().level().max(second.table.addresses().level());
+    base.fraction_bits().max(level.saturating_sub(MOST_HALVES))
 }
 
 impl Overlap {
@@ -170,98 +132,41 @@ impl Overlap {
         [copies, Found { alone, common }]
     }
 
-    /// Adds the entries of a filter of one size. Those of both filters that are not equal are
-    /// unrelated.
-    fn note_equals<B: AsRef<[u8]>, O: AsRef<[u8]>>(
-        &mut self,
-        side: usize,
-        own: &Body<B>,
-        other: &Body<O>,
-    ) {
-        for entry in own.table.distinct_entries() {
-            let counts = [own.count_of(&entry), other.count_relatives(entry.prefix)];
-            let once = counts.map(|count| count.min(1));
-            for (pairs, [ours, theirs]) in [(&mut self.copies, counts), (&mut self.distinct, once)]
-            {
-                // The first filter has every pair.
-                pairs.add(if side == 0 { ours.min(theirs) } else { 0 }, false, false);
-                pairs.add_alone(side, ours.saturating_sub(theirs));
-            }
-            self.lengths[side][entry.prefix.length as usize % 64] += 1;
+    /// Adds an entry of filters of one size. Those of both that are not equal are unrelated.
+    fn note_equals(&mut self, copies: [u64; 2]) {
+        let once = copies.map(|count| count.min(1));
+        for (pairs, copies) in [(&mut self.copies, copies), (&mut self.distinct, once)] {
+            let equal = copies[0].min(copies[1]);
+            pairs.add(equal, false, false);
+            [0, 1].into_iter().for_each(|side| pairs.add_alone(side, copies[side] - equal));
         }
     }
 
-    /// Adds a cluster, whose entries share so many bits.
-    fn note_cluster(&mut self, cluster: &mut [Node], length: u32) {
-        pair_up(cluster, length, &mut self.copies);
-        for node in cluster.iter_mut() {
+    /// Adds entries that may be of the same keys, and makes each of them one copy.
+    fn note_group(&mut self, nodes: &mut [Node], shared: u32) {
+        pair_up(nodes, shared, &mut self.copies);
+        for node in &mut *nodes {
+            for (lengths, count) in self.lengths.iter_mut().zip(node.copies) {
+                lengths[node.prefix.length as usize % 64] += count.min(1);
+            }
             node.copies = node.copies.map(|copies| copies.min(1));
         }
-        pair_up(cluster, length, &mut self.distinct);
+        pair_up(nodes, shared, &mut self.distinct);
     }
 }
 
 impl Node {
-    fn is_start_of(&self, other: &Self) -> bool {
-        let beyond = u64::MAX.checked_shr(self.length).unwrap_or(0);
-        self.length <= other.length && (self.bits ^ other.bits) & !beyond == 0
-    }
-
-    /// Adds the copies of `other` if it has the same prefix.
-    fn absorb(&mut self, other: &Self) -> bool {
-        if (self.bits, self.length) != (other.bits, other.length) {
-            return false;
+    /// Notes what an entry is in one of the filters.
+    fn note<B: AsRef<[u8]>>(&mut self, side: usize, of: &Body<B>) {
+        let (addresses, prefix) = (of.table.addresses(), self.prefix);
+        if self.copies[side] == 0 {
+            return;
         }
-        for i in [0, 1] {
-            self.copies[i] = self.copies[i].saturating_add(other.copies[i]);
-            self.is_void[i] |= other.is_void[i];
-            self.is_short[i] |= other.is_short[i];
-        }
-        true
-    }
-}
-
-impl<B: AsRef<[u8]>> Body<B> {
-    /// Adds all entries that may belong to a key of `prefix` to the cluster, as those of one side.
-    fn add_relatives(
-        &self,
-        side: usize,
-        prefix: Prefix,
-        cluster: &mut Vec<Node>,
-    ) -> Result<(), MemoryError> {
-        let (geometry, mut fit) = (self.table.addresses(), true);
-        self.each_relative(prefix, |entry, copies| {
-            let length = entry.prefix.length;
-            let mut node = Node { bits: bits_of(entry.prefix), length, ..Node::default() };
-            node.copies[side] = copies;
-            let shorter = Prefix { length: length.saturating_sub(1), ..entry.prefix };
-            let is_told = |base| geometry.bucket_of(base, &shorter).is_some();
-            let are_told = is_told(shorter.base) && is_told(geometry.other_base(&shorter));
-            node.is_void[side] = self.table.grows() && (length == 0 || !are_told);
-            node.is_short[side] = length < geometry.common_length();
-            fit = fit && cluster.try_reserve(1).is_ok();
-            if fit {
-                cluster.push(node);
-            }
-        });
-        if fit { Ok(()) } else { Err(MemoryError { bytes: size_of_val(&cluster[..]) }) }
-    }
-
-    /// The number of copies of all entries that may belong to a key of `prefix`.
-    fn count_relatives(&self, prefix: Prefix) -> u64 {
-        let mut count = 0_u64;
-        self.each_relative(prefix, |_, copies| count = count.saturating_add(copies));
-        count
-    }
-
-    /// Calls `visit` with every entry that may belong to a key of `prefix`, and with its copies:
-    /// one, and those of its counter. Entries of one name share a counter, which comes once.
-    fn each_relative(&self, prefix: Prefix, mut visit: impl FnMut(Entry, u64)) {
-        let mut counted = BTreeSet::new();
-        self.table.each_relative(prefix, &mut |entry| {
-            let beyond = self.beyond(&entry);
-            let is_first = beyond > 0 && counted.insert(self.table.name(&entry));
-            visit(entry, if is_first { beyond.saturating_add(1) } else { 1 });
-        });
+        let shorter = Prefix { length: prefix.length.saturating_sub(1), ..prefix };
+        let is_told = |base| addresses.bucket_of(base, &shorter).is_some();
+        let are_told = || is_told(prefix.base) && is_told(addresses.other_base(&prefix));
+        let may_be_void = addresses.grows() && prefix.length <= addresses.level() + 1;
+        self.is_void[side] = may_be_void && (prefix.length == 0 || !are_told());
+        self.is_short[side] = prefix.length < addresses.common_length();
     }
 }

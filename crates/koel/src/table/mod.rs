@@ -36,6 +36,7 @@ mod growing;
 mod linear_hashing;
 mod load;
 mod matches;
+mod orders;
 mod pair;
 pub(crate) mod place;
 pub(crate) mod room;

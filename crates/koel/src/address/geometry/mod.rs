@@ -256,11 +256,32 @@ impl Geometry {
     /// it is one.
     pub(crate) fn named(&self, name: u64) -> Option<(u64, u64, u64, u32)> {
         let end = name.trailing_zeros();
-        let length = (self.end_of_names + self.fraction_bits).checked_sub(end)?;
+        let is_long_enough = end <= self.end_of_names + self.fraction_bits;
+        let parts @ (base, core, ..) = self.parts_of_name(name);
+        (is_long_enough && core > 0 && base < self.buckets).then_some(parts)
+    }
+
+    /// [`named`](Self::named) for the name of an entry.
+    fn parts_of_name(&self, name: u64) -> (u64, u64, u64, u32) {
+        let end = name.trailing_zeros();
+        let length = (self.end_of_names + self.fraction_bits).saturating_sub(end);
         let (string, rest) = (name >> end >> 1, name >> end >> 1 >> length);
         let (base, core) = (rest >> CORE_BITS, rest & !(u64::MAX << CORE_BITS));
-        let string = string & !(u64::MAX << length);
-        (core > 0 && base < self.buckets).then_some((base, core, string, length))
+        (base, core, string & !(u64::MAX << length), length)
+    }
+
+    /// Where an entry comes in the order of [`Runs`](crate::state::runs::Runs): its name with the
+    /// bits of the string in reverse, the first one highest. So a string comes between its
+    /// continuations with a 0 and those with a 1.
+    #[inline(always)]
+    pub(crate) fn order(&self, base: u64, core: u64, string: u64, length: u32) -> u64 {
+        self.name(base, core, reversed(string, length), length)
+    }
+
+    /// The base, the core, the string and its length, of which this is the [order](Self::order).
+    pub(crate) fn ordered(&self, order: u64) -> (u64, u64, u64, u32) {
+        let (base, core, string, length) = self.parts_of_name(order);
+        (base, core, reversed(string, length), length)
     }
 
     /// The least number that is above the names of all entries with a smaller base bucket.
@@ -292,6 +313,12 @@ impl Geometry {
         let alternate = self.alternate(base, bucket, fingerprint);
         Location { base, home: bucket, alternate, fingerprint }
     }
+}
+
+/// The first `length` bits of a string in reverse.
+#[inline(always)]
+fn reversed(string: u64, length: u32) -> u64 {
+    string.reverse_bits().checked_shr(u64::BITS - length).unwrap_or(0)
 }
 
 /// The low and the high half of `a * b`. `u64::carrying_mul` is stable since Rust 1.91, and the

@@ -1,5 +1,6 @@
 //! Where the entries of a prefix may live, and what names them.
 
+use super::entries::Origin;
 use super::{GrowingLocation, LeveledBucket, LinearHashing, Prefix};
 use crate::address::geometry::Location;
 use crate::packing::Layout;
@@ -29,11 +30,24 @@ impl LinearHashing {
         if !self.grows() {
             return Location::prefix(self, bucket, fingerprint);
         }
-        let from = self.origin(bucket);
+        self.prefix_from(&self.origin(bucket), fingerprint)
+    }
+
+    /// [`prefix`](Self::prefix) in a bucket of a growing table, by where that comes from.
+    #[inline]
+    pub(crate) fn prefix_from(&self, from: &Origin, fingerprint: u64) -> Prefix {
         let (bits, stored) = self.marked.known(fingerprint);
         let core = self.marked.core(fingerprint);
         let string = bits << from.level | from.string(core);
         Prefix { core, base: from.base, string, length: from.level + stored }
+    }
+
+    /// Where the entry of a prefix may live in a table of one size.
+    #[inline]
+    pub(crate) fn fixed_location(&self, prefix: &Prefix) -> Location {
+        let (base, home) = (self.segment_start(self.segment_of(prefix.base)), prefix.base);
+        let alternate = self.base.reflected(base, home, prefix.core);
+        Location { base, home, alternate, fingerprint: self.unmarked(prefix) }
     }
 
     /// The fingerprint of a prefix in a table of one size.
@@ -119,6 +133,26 @@ impl LinearHashing {
     pub(crate) fn name(&self, prefix: &Prefix) -> u64 {
         let base = prefix.base.min(self.other_base(prefix));
         self.base.name(base, prefix.core, prefix.string, prefix.length)
+    }
+
+    /// The [order](Geometry::order) of an entry.
+    #[inline]
+    pub(crate) fn order(&self, prefix: &Prefix) -> u64 {
+        let base = prefix.base.min(self.other_base(prefix));
+        self.base.order(base, prefix.core, prefix.string, prefix.length)
+    }
+
+    /// The zeros at the end of all orders.
+    pub(crate) fn end_of_orders(&self) -> u32 {
+        let beyond = (self.level + 1 + self.marked.most()).saturating_sub(self.base.fraction_bits());
+        self.base.end_of_names().saturating_sub(if self.grows() { beyond } else { 0 })
+    }
+
+    /// The prefix with this order, which is that of an entry.
+    #[inline]
+    pub(crate) fn ordered(&self, order: u64) -> Prefix {
+        let (base, core, string, length) = self.base.ordered(order);
+        Prefix { core, base, string, length }
     }
 
     /// The prefix with this name, if there is one.

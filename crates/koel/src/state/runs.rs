@@ -1,0 +1,188 @@
+//! The entries of a filter in order, a run of them at a time.
+//!
+//! An entry's [order](crate::address::geometry::Geometry::order) is its base buckets and core, then
+//! its string, the first bit highest. So equal entries are neighbours, and a prefix is next to what
+//! continues it. Two filters with the same base addresses are joined like any two sorted lists,
+//! however each of them has grown.
+//!
+//! A [`Cut`] is a range of orders within one base segment. Both base buckets of an entry are in one
+//! segment, so its entries are found there, and sorted in memory.
+//!
+//! Cost: reads each segment once for each of its cuts, and 16 bytes for each entry of a cut. A
+//! segment has one cut for each [`CUT`] entries, at most [`MOST_CUTS`].
+
+use alloc::vec::Vec;
+use core::iter::{self, Peekable};
+use core::ops::Range;
+
+use super::Body;
+use crate::address::geometry::{CORE_BITS, Geometry};
+use crate::error::MemoryError;
+use crate::mem::radix;
+use crate::packing::SLOTS;
+
+/// Entries of a cut, on average.
+const CUT: u64 = if cfg!(test) { 1 << 7 } else { 1 << 20 };
+const MOST_CUTS: u64 = 8;
+
+/// A range of orders of one base segment.
+#[derive(Clone, Debug)]
+pub(crate) struct Cut {
+    segment: u64,
+    orders: Range<u64>,
+    /// Cuts of the segment.
+    of: u64,
+}
+
+/// The cuts of filters with these base addresses, of which none has more entries: ascending. No
+/// entry, and no entry that begins with it, is in two of them.
+pub(crate) fn cuts(base: &Geometry, entries: u64) -> impl Iterator<Item = Cut> {
+    let segments = 1 << base.segment_bits();
+    let cuts = (entries / segments / CUT).clamp(1, MOST_CUTS);
+    let size = u64::from(base.segment_buckets());
+    // Cores of a base bucket are never parted.
+    let mask = u64::MAX << (base.first_name(1).ilog2() - CORE_BITS);
+    (0..segments).flat_map(move |segment| {
+        let [start, end] = [segment, segment + 1].map(|it| base.first_name(it * size));
+        let step = (end - start) / cuts;
+        (0..cuts).map(move |cut| {
+            let at = |cut: u64| if cut == cuts { end } else { start + (cut * step & mask) };
+            Cut { segment, orders: at(cut)..at(cut + 1), of: cuts }
+        })
+    })
+}
+
+/// The entries of a cut in order.
+#[derive(Debug, Default)]
+pub(crate) struct Run {
+    orders: Vec<u64>,
+    /// What the slots of an entry do not count of its copies, in order.
+    beyond: Vec<(u64, u64)>,
+    spare: Vec<u64>,
+}
+
+impl Run {
+    /// Reads the entries of a cut.
+    ///
+    /// # Errors
+    /// [`MemoryError`] if there is no memory for them.
+    pub(crate) fn read<B: AsRef<[u8]>>(
+        &mut self,
+        of: &Body<B>,
+        cut: &Cut,
+    ) -> Result<(), MemoryError> {
+        let Self { orders, beyond, spare } = self;
+        (orders.clear(), beyond.clear(), spare.clear());
+        let (table, Range { start, end }) = (&of.table, cut.orders.clone());
+        let layout = table.layout();
+        let slots = table.buckets() * SLOTS as u64 >> table.base().segment_bits();
+        let mut fits = orders.try_reserve((slots / cut.of) as usize).is_ok();
+        table.each_order(cut.segment, &mut |order, slot| {
+            if cut.of == 1 || (start..end).contains(&order) {
+                fits &= push(orders, order);
+                // In a counting filter.
+                let value = layout.value_of(slot);
+                fits &= value < 2 || push(beyond, (order, value - 1));
+            }
+        });
+        for (name, count) in of.state.side.counters.range(start..=end - 1) {
+            let prefix = table.addresses().named(name);
+            fits &= prefix.is_none_or(|it| push(beyond, (table.addresses().order(&it), count)));
+        }
+        beyond.sort_unstable();
+        fits &= spare.try_reserve_exact(orders.len()).is_ok();
+        if !fits {
+            return Err(MemoryError { bytes: 2 * size_of_val(&orders[..]) });
+        }
+        spare.resize(orders.len(), 0);
+        let highest = u64::BITS - (start ^ (end - 1)).leading_zeros();
+        radix::sort(orders, spare, table.addresses().end_of_orders()..highest);
+        Ok(())
+    }
+
+    /// Each distinct entry with its copies, or its count.
+    pub(crate) fn entries(&self) -> Entries<'_> {
+        Entries { orders: &self.orders, beyond: &self.beyond }
+    }
+}
+
+/// Adds an item. False if there is no memory for it.
+#[inline]
+fn push<T>(all: &mut Vec<T>, item: T) -> bool {
+    let fits = all.len() < all.capacity() || all.try_reserve(1).is_ok();
+    if fits {
+        all.push(item);
+    }
+    fits
+}
+
+/// The distinct entries of a run with their copies.
+#[derive(Clone, Debug)]
+pub(crate) struct Entries<'a> {
+    orders: &'a [u64],
+    beyond: &'a [(u64, u64)],
+}
+
+impl Iterator for Entries<'_> {
+    type Item = (u64, u64);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u64, u64)> {
+        let order = *self.orders.first()?;
+        let mut copies = 0_u64;
+        while let Some((_, others)) = self.orders.split_first().filter(|it| *it.0 == order) {
+            (self.orders, copies) = (others, copies + 1);
+        }
+        while let Some((it, others)) = self.beyond.split_first().filter(|(it, _)| it.0 <= order) {
+            self.beyond = others;
+            copies = copies.saturating_add(if it.0 == order { it.1 } else { 0 });
+        }
+        Some((order, copies))
+    }
+}
+
+/// An entry of two filters: its order, and its copies in each; 0 if it is not there.
+pub(crate) type Joined = (u64, [u64; 2]);
+
+/// Every entry of two runs of one cut.
+#[inline]
+pub(crate) fn join([one, other]: [&Run; 2]) -> Peekable<impl Iterator<Item = Joined>> {
+    let (mut one, mut other) = (one.entries(), other.entries());
+    let mut next = [one.next(), other.next()];
+    let joined = iter::from_fn(move || {
+        let order_of = |it: Option<(u64, u64)>| it.map_or(u64::MAX, |(order, _)| order);
+        let order = order_of(next[0]).min(order_of(next[1]));
+        let copies = next.map(|it| it.filter(|it| it.0 == order).map_or(0, |it| it.1));
+        if copies[0] > 0 {
+            next[0] = one.next();
+        }
+        if copies[1] > 0 {
+            next[1] = other.next();
+        }
+        (copies != [0; 2]).then_some((order, copies))
+    });
+    joined.peekable()
+}
+
+/// Reads the next entries that share base buckets, core and as many bits as every entry has. False
+/// if there are none.
+///
+/// # Errors
+/// [`MemoryError`] if there is no memory for them.
+pub(crate) fn next_group(
+    joined: &mut Peekable<impl Iterator<Item = Joined>>,
+    base: &Geometry,
+    group: &mut Vec<Joined>,
+) -> Result<bool, MemoryError> {
+    group.clear();
+    let Some(first) = joined.next() else { return Ok(false) };
+    let bits = base.end_of_names() + 1;
+    let mut next = Some(first);
+    while let Some(it) = next {
+        if !push(group, it) {
+            return Err(MemoryError { bytes: size_of_val(&group[..]) });
+        }
+        next = joined.next_if(|it| it.0 >> bits == first.0 >> bits);
+    }
+    Ok(true)
+}
