@@ -27,7 +27,7 @@
 //!
 //! **Stash.** Keys in the stash of one filter are looked up in the other.
 //!
-//! **Cost.** O(buckets) of both filters.
+//! **Cost.** O(buckets) of both filters, and memory for the entries of one segment of each.
 
 use core::fmt;
 
@@ -252,7 +252,8 @@ impl<S: Store> CuckooFilter<S> {
         u64::try_from(leftovers).unwrap_or(u64::MAX)
     }
 
-    /// Compares this filter, the first, with `other`, the second. O(buckets), without memory. Call
+    /// Compares this filter, the first, with `other`, the second. O(buckets), and memory for
+    /// the entries of a segment of 2 MiB, or an eighth of a filter that has grown. Call
     /// [`verify`](Self::verify) first on a view that you do not trust.
     ///
     /// ```

@@ -5,16 +5,17 @@
 //! key of one filter alone.
 //!
 //! * **Clusters.** The entries of both filters that begin with one shortest entry are a cluster. No
-//!   partner is outside, and most clusters are one entry of each filter. `cluster.rs` pairs them.
-//!   Growth puts void entries into both halves of a bucket, so the clusters that begin with a void
-//!   entry are one cluster if those entries can be parts of one.
+//!   partner is outside, and most clusters are one entry of each filter. In the order of
+//!   [`runs`](super::runs) they are in a row. `cluster.rs` pairs them. Growth puts void entries into
+//!   both halves of a bucket, so the clusters that begin with a void entry are one cluster if those
+//!   entries can be parts of one.
 //! * **Leftovers.** Growth puts both halves of a void entry into the table, and a removal of their
 //!   key leaves one behind. A filter counts its keys, so the number of entries that belong to no
 //!   key is known. They are among its void entries, or after it was shrunk, among those with fewer
 //!   bits than new entries have. Those that `cluster.rs` does not explain are subtracted from the
 //!   entries that have no partner, but for as many as two filters that grew alike have in common.
 //!
-//! **Cost.** O(buckets) of both filters, and memory for one cluster.
+//! **Cost.** That of a join of two [`runs`](super::runs).
 
 use alloc::vec::Vec;
 
@@ -44,7 +45,7 @@ pub(crate) struct Overlap {
 /// Compares the entries of two filters.
 ///
 /// # Errors
-/// [`MemoryError`] if there is no memory for a cluster.
+/// [`MemoryError`] if there is no memory for the entries of a cut.
 pub(crate) fn relate<B: AsRef<[u8]>, O: AsRef<[u8]>>(
     first: &Body<B>,
     second: &Body<O>,
@@ -65,7 +66,9 @@ pub(crate) fn relate<B: AsRef<[u8]>, O: AsRef<[u8]>>(
         }
         while next_group(&mut joined, addresses.base(), &mut group)? {
             nodes.clear();
-            nodes.try_reserve(group.len()).map_err(|_| MemoryError { bytes: size_of_val(&group[..]) })?;
+            nodes
+                .try_reserve(group.len())
+                .map_err(|_| MemoryError { bytes: size_of_val(&group[..]) })?;
             nodes.extend(group.iter().map(|&(order, copies)| {
                 let mut node = Node::new(addresses.ordered(order), copies);
                 node.note(0, first);

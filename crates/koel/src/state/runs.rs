@@ -1,15 +1,17 @@
 //! The entries of a filter in order, a run of them at a time.
 //!
-//! An entry's [order](crate::address::geometry::Geometry::order) is its base buckets and core, then
-//! its string, the first bit highest. So equal entries are neighbours, and a prefix is next to what
-//! continues it. Two filters with the same base addresses are joined like any two sorted lists,
-//! however each of them has grown.
+//! An entry's [order](Geometry::order) is its base buckets and core, then its string, the first bit
+//! highest. So equal entries are neighbours, and a prefix is next to what continues it. Two filters
+//! with the same base addresses are joined like any two sorted lists, however each has grown.
 //!
-//! A [`Cut`] is a range of orders within one base segment. Both base buckets of an entry are in one
-//! segment, so its entries are found there, and sorted in memory.
+//! A [`Cut`] is a range of orders within a base segment. Both base buckets of an entry are in one
+//! segment, so all entries of the range are found there. A [`Run`] has them sorted.
 //!
-//! Cost: reads each segment once for each of its cuts, and 16 bytes for each entry of a cut. A
-//! segment has one cut for each [`CUT`] entries, at most [`MOST_CUTS`].
+//! A counter, or the value of a counting filter, is what the slots of an entry do not count. These
+//! are sorted by order too, and joined with the entries.
+//!
+//! Cost: 16 bytes for each entry of a cut, and for each cut all buckets of its segment are read. A
+//! segment has one cut for each [`CUT`] entries, but at most [`MOST_CUTS`].
 
 use alloc::vec::Vec;
 use core::iter::{self, Peekable};
@@ -46,7 +48,7 @@ pub(crate) fn cuts(base: &Geometry, entries: u64) -> impl Iterator<Item = Cut> {
         let [start, end] = [segment, segment + 1].map(|it| base.first_name(it * size));
         let step = (end - start) / cuts;
         (0..cuts).map(move |cut| {
-            let at = |cut: u64| if cut == cuts { end } else { start + (cut * step & mask) };
+            let at = |cut: u64| if cut == cuts { end } else { start + ((cut * step) & mask) };
             Cut { segment, orders: at(cut)..at(cut + 1), of: cuts }
         })
     })
@@ -72,11 +74,14 @@ impl Run {
         cut: &Cut,
     ) -> Result<(), MemoryError> {
         let Self { orders, beyond, spare } = self;
-        (orders.clear(), beyond.clear(), spare.clear());
+        orders.clear();
+        beyond.clear();
+        spare.clear();
         let (table, Range { start, end }) = (&of.table, cut.orders.clone());
         let layout = table.layout();
-        let slots = table.buckets() * SLOTS as u64 >> table.base().segment_bits();
-        let mut fits = orders.try_reserve((slots / cut.of) as usize).is_ok();
+        let buckets = (table.buckets() >> table.base().segment_bits()) / cut.of;
+        let slots = usize::try_from(buckets).map_or(usize::MAX, |it| it.saturating_mul(SLOTS));
+        let mut fits = orders.try_reserve(slots).is_ok();
         table.each_order(cut.segment, &mut |order, slot| {
             if cut.of == 1 || (start..end).contains(&order) {
                 fits &= push(orders, order);
@@ -185,4 +190,69 @@ pub(crate) fn next_group(
         next = joined.next_if(|it| it.0 >> bits == first.0 >> bits);
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::shape::Shape;
+    use crate::{CountingFilter, CuckooFilter, Prefer};
+    use alloc::collections::BTreeMap;
+    use testkit::keys::hashes;
+
+    /// The entries of all cuts, which ascend.
+    fn all(body: &Body<impl AsRef<[u8]>>, entries: u64) -> Vec<(u64, u64)> {
+        let (mut run, mut all) = (Run::default(), Vec::new());
+        for cut in cuts(body.table.base(), entries) {
+            run.read(body, &cut).unwrap();
+            all.extend(run.entries());
+            assert!(run.entries().all(|(order, _)| cut.orders.contains(&order)));
+        }
+        assert!(all.is_sorted_by(|one, next| one.0 < next.0));
+        all
+    }
+
+    /// The entries as a walk over the buckets finds them.
+    fn found(body: &Body<impl AsRef<[u8]>>) -> Vec<(u64, u64)> {
+        let order = |entry: &_| body.table.addresses().order(entry);
+        let entries = body.table.distinct_entries();
+        let found = entries.map(|entry| (order(&entry.prefix), body.count_of(&entry)));
+        found.collect::<BTreeMap<_, _>>().into_iter().collect()
+    }
+
+    #[test]
+    fn the_cuts_have_all_entries_with_their_copies_in_order() {
+        for prefer in [Prefer::Fast, Prefer::Small] {
+            for (rate, segment_bits, keys) in [(0.03, 0, 900), (1e-6, 3, 900), (0.002, 1, 9000)] {
+                let builder = CuckooFilter::builder(1000, rate).prefer(prefer).growable();
+                let plain = builder.build().unwrap();
+                let segment_buckets = (300 >> segment_bits) + 1;
+                let shape = Shape { segment_bits, segment_buckets, ..plain.body.shape() };
+                let mut filter = CuckooFilter::empty(shape, plain.body.state.profile).unwrap();
+                for (number, key) in (0..keys).zip(hashes(1, keys)) {
+                    (0..number % 5).for_each(|_| filter.insert(&key).unwrap());
+                }
+                for key in hashes(1, keys).step_by(3) {
+                    filter.remove(&key);
+                }
+                assert_eq!(filter.has_grown(), keys > 1000);
+                let expected = found(&filter.body);
+                for entries in [0, 1 << 8, 1 << 20] {
+                    assert!(all(&filter.body, entries) == expected, "{prefer:?}, {rate}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_counts_of_a_counting_filter_come_with_its_entries() {
+        let mut filter = CountingFilter::builder(100, 0.01).count_bits(2).build().unwrap();
+        let keys: Vec<u64> = hashes(1, 90).collect();
+        for (times, key) in (1..).zip(&keys) {
+            filter.add(key, times).unwrap();
+        }
+        let all = all(&filter.body, 90);
+        assert!(all == found(&filter.body));
+        assert_eq!(all.iter().map(|it| it.1).sum::<u64>(), filter.len());
+    }
 }

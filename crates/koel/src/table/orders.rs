@@ -1,4 +1,5 @@
-//! Reads the entries of a base segment, and gives the [order](Geometry::order) of each.
+//! Reads the entries of a base segment, and gives the
+//! [order](crate::address::geometry::Geometry::order) of each.
 //!
 //! Both base buckets of an entry are in one segment of the table as it was built. So the entries
 //! of a segment are in the buckets that its base buckets have become, whatever the table grows to.
@@ -29,7 +30,8 @@ impl<B: AsRef<[u8]>> Table<B> {
         let (base, end) = (self.base(), self.buckets());
         let size = u64::from(base.segment_buckets());
         let starts = (base.buckets()..end).step_by(usize::try_from(base.buckets()).unwrap_or(1));
-        starts.flat_map(move |start| (0..size).map(move |it| start + base.interleave(segment, it)))
+        starts
+            .flat_map(move |start| (0..size).map(move |it| start + base.interleave(segment, it)))
             .take_while(move |&bucket| bucket < end)
     }
 

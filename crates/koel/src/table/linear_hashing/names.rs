@@ -144,7 +144,8 @@ impl LinearHashing {
 
     /// The zeros at the end of all orders.
     pub(crate) fn end_of_orders(&self) -> u32 {
-        let beyond = (self.level + 1 + self.marked.most()).saturating_sub(self.base.fraction_bits());
+        let beyond =
+            (self.level + 1 + self.marked.most()).saturating_sub(self.base.fraction_bits());
         self.base.end_of_names().saturating_sub(if self.grows() { beyond } else { 0 })
     }
 
