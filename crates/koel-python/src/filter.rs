@@ -312,9 +312,8 @@ impl CuckooFilter {
 
     /// What changed from this filter to `new`, some 2 bytes a change, for `patched`.
     ///
-    /// Both have the same capacity and the same settings, and have not grown. Raises ValueError
-    /// otherwise, `koel.Full` if there is no way to place the new keys in this filter, and
-    /// MemoryError.
+    /// Both have the same capacity and the same settings. Raises ValueError otherwise, `koel.Full`
+    /// if there is no way to place the new keys in this filter, and MemoryError.
     ///
     ///     >>> import koel
     ///     >>> monday, tuesday = koel.CuckooFilter(1000), koel.CuckooFilter(1000)

@@ -81,9 +81,9 @@ impl From<PatchError> for Failure {
         let code = match error {
             PatchError::NoMemory => Code::Memory,
             PatchError::Full(_) => Code::Full,
-            PatchError::Incompatible { .. } | PatchError::Sizes { .. } | PatchError::Grown => {
-                Code::Settings
-            }
+            PatchError::Incompatible { .. }
+            | PatchError::Sizes { .. }
+            | PatchError::Sparse { .. } => Code::Settings,
             PatchError::OtherSettings | PatchError::WrongBase { .. } | PatchError::Applied => {
                 Code::Base
             }

@@ -104,6 +104,16 @@ impl Addressing {
         self.name(entry.lower, core, (0..bits).rev().map(|i| entry.fingerprint >> i & 1 == 1))
     }
 
+    /// The order of an entry of a table that has not grown: its name with the bits of the fraction
+    /// in reverse. Also the name of an entry with this order.
+    #[must_use]
+    pub fn order_of(&self, name: u64) -> u64 {
+        let (end, bits) = (self.end_of_names(), self.fraction_bits());
+        let fraction = name >> end & !(u64::MAX << bits);
+        let reversed = (0..bits).fold(0, |reversed, i| reversed << 1 | fraction >> i & 1);
+        name ^ (fraction ^ reversed) << end
+    }
+
     /// Whether an entry of a table that has not grown may have this name.
     #[must_use]
     pub fn is_name(&self, name: u64) -> bool {

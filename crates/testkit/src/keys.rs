@@ -11,7 +11,7 @@ use koel::KeyHash;
 
 use crate::addressing::Addressing;
 
-const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(crate) const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The `counter`-th output of SplitMix64 started at 0.
 #[must_use]
@@ -19,7 +19,8 @@ pub fn splitmix64(counter: u64) -> u64 {
     mix(counter.wrapping_add(1).wrapping_mul(GAMMA))
 }
 
-fn mix(state: u64) -> u64 {
+/// The output function of SplitMix64.
+pub(crate) fn mix(state: u64) -> u64 {
     let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)

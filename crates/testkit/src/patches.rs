@@ -10,19 +10,19 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use koel::{Builder, CuckooFilter, FilterView, PatchError, PatchSummary, Prefer, Store};
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::addressing::{Addressing, Entry};
 use crate::audit::audit;
 use crate::exercise::is_one_line;
 use crate::image;
-use crate::keys::{self, address, at};
+use crate::keys::{self, GAMMA, address, at, mix};
 
 /// Bytes of the frame.
-pub const FRAME: usize = 64;
-const CHECKSUM_AT: usize = 56;
+pub const FRAME: usize = 72;
+const CHECKSUM_AT: usize = 64;
 
-/// All that a filter holds: entries by name, the stash and the corrections, with counts.
+/// All that a filter holds: entries by order, the stash and the corrections, with counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Content(pub [BTreeMap<u64, u64>; 3]);
 
@@ -32,24 +32,24 @@ impl Content {
     pub fn of(filter: &CuckooFilter<impl Store>) -> Self {
         let image = filter.to_bytes();
         let addressing = Addressing::of(&image);
-        let name = |lower, fingerprint| {
-            addressing.name_of(Entry { lower, fingerprint }) >> addressing.end_of_names()
+        let order = |lower, fingerprint| {
+            addressing.order_of(addressing.name_of(Entry { lower, fingerprint }))
         };
         let entries = filter.entries();
-        let names = entries.map(|it| (name(it.bucket, it.fingerprint), it.count)).collect();
+        let orders = entries.map(|it| (order(it.bucket, it.fingerprint), it.count)).collect();
         let corrections = image::corrections(&image).into_iter().map(|address| (address, 1));
-        Self([names, image::stash(&image), corrections.collect()])
+        Self([orders, image::stash(&image), corrections.collect()])
     }
 
     /// The order-free digest.
     #[must_use]
     pub fn digest(&self) -> u64 {
-        let hash = |seed, (key, count): (&u64, &u64)| {
-            xxh3_64_with_seed(&[key.to_le_bytes(), count.to_le_bytes()].concat(), seed)
+        let hash = |list: u64, key: u64| mix(key.wrapping_add((list + 1).wrapping_mul(GAMMA)));
+        let of_list = |(list, keys): (u64, &BTreeMap<u64, u64>)| {
+            let hashes = keys.iter().map(|(&key, &count)| hash(list, key).wrapping_mul(count));
+            hashes.fold(0, u64::wrapping_add)
         };
-        let all =
-            (0..).zip(&self.0).flat_map(|(seed, keys)| keys.iter().map(move |it| hash(seed, it)));
-        all.fold(0, u64::wrapping_add)
+        (0..).zip(&self.0).map(of_list).fold(0, u64::wrapping_add)
     }
 
     /// Keys, copies included. `None` if they pass 2^64 - 1.
@@ -59,13 +59,27 @@ impl Content {
         copies.try_fold(0, |sum: u64, &copies| sum.checked_add(copies))
     }
 
-    /// Whether a filter with this addressing could hold it, given enough room.
-    fn is_sound(&self, addressing: &Addressing) -> bool {
-        let [names, stash, corrections] = &self.0;
-        let end = addressing.end_of_names();
-        let is_name = |name: u64| addressing.is_name(name << end | 1 << (end - 1));
-        names.keys().all(|&name| name.leading_zeros() >= end && is_name(name))
-            && !corrections.keys().any(|address| stash.contains_key(address))
+    /// With the numbers that stand for entries in a patch: their orders without the end.
+    fn numbered(&self, addressing: &Addressing) -> Self {
+        let mut numbered = self.clone();
+        let orders = self.0[0].iter();
+        numbered.0[0] = orders.map(|it| (it.0 >> addressing.end_of_names(), *it.1)).collect();
+        numbered
+    }
+
+    /// The content of a filter with this addressing that has these numbers; `None` if it could not
+    /// hold it, whatever its room.
+    fn of_numbers(self, addressing: &Addressing) -> Option<Self> {
+        let ([numbers, stash, corrections], end) = (self.0, addressing.end_of_names());
+        let is_answered = corrections.keys().any(|address| stash.contains_key(address));
+        let order = |number: u64| {
+            let order = (number.leading_zeros() >= end).then(|| number << end | 1 << (end - 1))?;
+            // Reversed twice, it is the name again.
+            addressing.is_name(addressing.order_of(order)).then_some(order)
+        };
+        let orders = numbers.into_iter().map(|(number, count)| Some((order(number)?, count)));
+        let orders = orders.collect::<Option<_>>().filter(|_| !is_answered)?;
+        Some(Self([orders, stash, corrections]))
     }
 }
 
@@ -78,8 +92,8 @@ pub fn sealed(filter: &CuckooFilter<impl Store>, lists: &[u8], new: &Content) ->
     let settings = address(filter.hasher().hash(&header));
     let old = Content::of(filter);
     let keys = [old.keys().unwrap_or(0), new.keys().unwrap_or(0)];
-    let words = [settings, old.digest(), new.digest(), keys[0], keys[1]];
-    let mut patch = b"koelptch\x02\0\0\0\0\0\0\0".to_vec();
+    let words = [settings, old.digest(), new.digest(), keys[0], keys[1], 0];
+    let mut patch = b"koelptch\x03\0\0\0\0\0\0\0".to_vec();
     patch.extend(words.iter().flat_map(|word| word.to_le_bytes()));
     patch.extend_from_slice(&[0; 8]);
     patch.extend_from_slice(lists);
@@ -115,7 +129,8 @@ pub fn fuzzed_bytes(bytes: &[u8]) {
 /// As [`fuzzed_bytes`].
 pub fn any_lists(base: &CuckooFilter, bytes: &[u8]) {
     let addressing = Addressing::of(&base.to_bytes());
-    let new = lists::read(bytes, &Content::of(base)).filter(|it| it.is_sound(&addressing));
+    let new = lists::read(bytes, &Content::of(base).numbered(&addressing));
+    let new = new.and_then(|it| it.of_numbers(&addressing));
     let patch = sealed(base, bytes, new.as_ref().unwrap_or(&Content::default()));
     let patched = base.patched(&patch);
     match (new, patched) {
@@ -228,7 +243,8 @@ mod tests {
                     lists[bit / 8] ^= 1 << (bit % 8);
                 }
                 any_lists(base, &lists);
-                sound += usize::from(lists::read(&lists, &Content::of(base)).is_some());
+                let numbered = Content::of(base).numbered(&Addressing::of(&base.to_bytes()));
+                sound += usize::from(lists::read(&lists, &numbered).is_some());
                 all += 1;
             }
         }

@@ -56,15 +56,18 @@ pub(crate) fn write_patch(path: &Path, old: &Path, new: &Path) -> Result<Vec<u8>
     let [old_file, new_file] = [FilterFile::open(old)?, FilterFile::open(new)?];
     let (view, new_view) = (old_file.view()?, new_file.verified_view()?);
     let patch = view.patch_to(&new_view).map_err(|error| match error {
-        PatchError::Incompatible { .. } | PatchError::Sizes { .. } | PatchError::Grown => {
-            Failure::Usage(format!(
-                "no patch makes {} of {}: {error}; `koel build --like {}` builds such a filter, \
+        PatchError::Incompatible { .. } | PatchError::Sizes { .. } => Failure::Usage(format!(
+            "no patch makes {} of {}: {error}; `koel build --like {}` builds such a filter, \
                  of one built with --keys",
-                new.display(),
-                old.display(),
-                old.display()
-            ))
-        }
+            new.display(),
+            old.display(),
+            old.display()
+        )),
+        error @ PatchError::Sparse { .. } => Failure::Usage(format!(
+            "no patch makes {} of {}: {error}",
+            new.display(),
+            old.display()
+        )),
         error => patch_failure(&old_file, &view, path, error),
     })?;
     let written = if output::is_stdout(path) {

@@ -14,13 +14,15 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::ImageError;
 
-/// The version of all messages.
-const VERSION: u16 = 2;
 /// Where the words begin.
 const WORDS_AT: usize = 16;
 
-/// A kind of message, with `N` words in its frame: its magic number, and its name.
-pub(crate) struct Frame<const N: usize>(pub(crate) &'static [u8; 8], pub(crate) &'static str);
+/// A kind of message, with `N` words in its frame: its magic number, its version and its name.
+pub(crate) struct Frame<const N: usize>(
+    pub(crate) &'static [u8; 8],
+    pub(crate) u16,
+    pub(crate) &'static str,
+);
 
 /// A message whose frame and checksum are sound.
 #[derive(Clone, Copy)]
@@ -82,11 +84,11 @@ impl<const N: usize> Frame<N> {
     pub(crate) fn read<'a>(&self, bytes: &'a [u8]) -> Result<Framed<'a, N>, MessageError> {
         let start = &bytes[..bytes.len().min(self.0.len())];
         if !self.0.starts_with(start) {
-            return Err(MessageError::Other { expected: self.1 });
+            return Err(MessageError::Other { expected: self.2 });
         }
         let (frame, content) = bytes.split_at_checked(Self::BYTES).ok_or(MessageError::Damaged)?;
         let version = u16::from_le_bytes([frame[8], frame[9]]);
-        if version != VERSION {
+        if version != self.1 {
             return Err(MessageError::Version { version });
         }
         let mut words =
@@ -111,7 +113,7 @@ impl<const N: usize> Frame<N> {
     pub(crate) fn seal(&self, words: [u64; N], bytes: &mut [u8]) {
         let Some((frame, content)) = bytes.split_at_mut_checked(Self::BYTES) else { return };
         frame[..8].copy_from_slice(self.0);
-        frame[8..10].copy_from_slice(&VERSION.to_le_bytes());
+        frame[8..10].copy_from_slice(&self.1.to_le_bytes());
         for (place, word) in frame[WORDS_AT..].as_chunks_mut().0.iter_mut().zip(words) {
             *place = word.to_le_bytes();
         }

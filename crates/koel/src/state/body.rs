@@ -160,9 +160,15 @@ impl<B: AsRef<[u8]>> Body<B> {
     }
 
     /// Tells filters of different settings apart: a digest by the hash of the filter, which says
-    /// nothing of its secret.
+    /// nothing of its secret. How far a filter has grown is no setting: one that may grow has the
+    /// digest of one that begins to.
     pub(crate) fn settings(&self) -> u64 {
-        self.state.profile.route.hasher().digest(&self.empty_header().settings())
+        let State { kind, profile, .. } = &self.state;
+        let layout = self.layout_to_grow_in().unwrap_or(self.layout());
+        let shape = Shape::of(self.table.base(), layout);
+        let first_bits = self.table.base().fraction_bits();
+        let header = Header { first_bits, ..Header::of(*kind, shape, profile, None, None) };
+        profile.route.hasher().digest(&header.settings())
     }
 
     /// The header of an empty filter with these settings.

@@ -419,7 +419,7 @@ impl Body<Buffer> {
                 } else {
                     !self.state.spares_are_common()
                 };
-                may_move && self.make_room(at, 0, Spares::Keep)
+                may_move && self.make_room(at, 0, Spares::Keep, false)
             }
         };
         self.state.spares += u64::from(done);

@@ -5,7 +5,7 @@ use crate::error::FullError;
 use crate::image::{Kind, sizing};
 use crate::mem::buffer::{Buffer, is_available};
 use crate::packing::Layout;
-use crate::table::{Step, buckets_for, table_bytes};
+use crate::table::{LinearHashing, Step, Table, buckets_for, table_bytes};
 
 impl<B: AsRef<[u8]>> Body<B> {
     /// The layout of the buckets in a growing table: the present one, or for a filter that has not
@@ -17,6 +17,27 @@ impl<B: AsRef<[u8]>> Body<B> {
             None if self.state.kind == Kind::Filter => sizing::marked_layout(layout),
             None => None,
         }
+    }
+}
+
+impl<B: AsRef<[u8]>> Body<B> {
+    /// [`marked_layout`](Self::marked_layout), if the filter is growable.
+    pub(super) fn layout_to_grow_in(&self) -> Option<Layout> {
+        self.marked_layout().filter(|_| self.state.profile.growable)
+    }
+
+    /// The addresses of a filter like this one that has grown to so many buckets, if there is one.
+    pub(crate) fn addresses_grown_to(&self, buckets: u64) -> Option<LinearHashing> {
+        LinearHashing::grown(self.table.base(), self.layout_to_grow_in()?.marks()?, buckets)
+    }
+
+    /// An empty filter like this one that has grown to so many buckets. `None` if there is no such
+    /// filter, or no memory for it.
+    pub(crate) fn grown_to(&self, buckets: u64) -> Option<Body<Buffer>> {
+        let (addresses, layout) = (self.addresses_grown_to(buckets)?, self.layout_to_grow_in()?);
+        let bytes = Buffer::zeroed(table_bytes(layout, buckets)?, true)?;
+        let table = Table::new(addresses, layout, bytes);
+        Some(Body::new(table, State::new(self.state.kind, self.state.profile)))
     }
 }
 
@@ -34,11 +55,6 @@ impl Body<Buffer> {
         let layout = self.layout_to_grow_in().ok_or(self.state.out_of_slots())?;
         let begun = self.table.begin_to_grow(layout, self.state.entries);
         if begun { Ok(()) } else { Err(FullError::NoMemory) }
-    }
-
-    /// [`marked_layout`](Self::marked_layout), if the filter is growable.
-    fn layout_to_grow_in(&self) -> Option<Layout> {
-        self.marked_layout().filter(|_| self.state.profile.growable)
     }
 
     /// Makes room for `additional` more distinct keys now.

@@ -7,9 +7,9 @@
 //! keys.
 //!
 //! A key of a growing table may have several entries, and its count is the sum of theirs.
-//! [`Merge::Max`] reads both tables in the order of [`runs`](super::runs), and adds what a key lacks
-//! for one entry after the other, from the shortest, so that nothing is added twice. Most entries
-//! lack nothing, and cost no lookup.
+//! [`Merge::Max`] reads both tables in the order of [`runs`](super::runs), and adds what a key
+//! lacks for one entry after the other, from the shortest, so that nothing is added twice. Most
+//! entries lack nothing, and cost no lookup.
 
 use alloc::vec::Vec;
 

@@ -6,9 +6,9 @@
 //!
 //! * **Clusters.** The entries of both filters that begin with one shortest entry are a cluster. No
 //!   partner is outside, and most clusters are one entry of each filter. In the order of
-//!   [`runs`](super::runs) they are in a row. `cluster.rs` pairs them. Growth puts void entries into
-//!   both halves of a bucket, so the clusters that begin with a void entry are one cluster if those
-//!   entries can be parts of one.
+//!   [`runs`](super::runs) they are in a row. `cluster.rs` pairs them. Growth puts void entries
+//!   into both halves of a bucket, so the clusters that begin with a void entry are one cluster if
+//!   those entries can be parts of one.
 //! * **Leftovers.** Growth puts both halves of a void entry into the table, and a removal of their
 //!   key leaves one behind. A filter counts its keys, so the number of entries that belong to no
 //!   key is known. They are among its void entries, or after it was shrunk, among those with fewer

@@ -75,7 +75,7 @@ impl Body<Buffer> {
             return false;
         }
         let spares = if is_filter { self.state.spares_to_take() } else { Spares::Keep };
-        self.make_room(at, value, spares)
+        self.make_room(at, value, spares, false)
     }
 
     /// Whether a step of growth should follow a search that found no room: if one is due, or if the
@@ -103,22 +103,24 @@ impl Body<Buffer> {
     }
 
     /// Moves entries so that the one of `location`, whose buckets are full, gets a slot. Counts it.
-    /// False, and nothing changed, if there is no way.
+    /// False, and nothing changed, if there is no way. If it `keeps_bits`, no entry loses any.
     pub(super) fn make_room(
         &mut self,
         location: &GrowingLocation,
         value: u64,
         spares: Spares,
+        keeps_bits: bool,
     ) -> bool {
         let (table, state) = (&mut self.table, &mut self.state);
         let layout = table.layout();
         let (kind, counters) = (state.kind, &state.side.counters);
         // An entry with a counter keeps its bits, for the counter goes by its name.
         let is_pinned = |slot: u64, name: u64| match kind {
+            _ if keeps_bits => true,
             Kind::Counting => layout.value_of(slot) == layout.largest_value(),
             _ => counters.get(name).is_some(),
         };
-        let pinned = (counters.len() > 0).then_some(&is_pinned as &EntryTest<'_>);
+        let pinned = (keeps_bits || counters.len() > 0).then_some(&is_pinned as &EntryTest<'_>);
         let path = table.path_to_room(&mut state.search, location, spares, pinned);
         path.is_some_and(|path| self.follow(path, location, value))
     }

@@ -31,7 +31,8 @@ const MOST_CUTS: u64 = 8;
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
     segment: u64,
-    orders: Range<u64>,
+    pub(crate) orders: Range<u64>,
+    pub(crate) is_last: bool,
     /// Cuts of the segment.
     of: u64,
 }
@@ -49,7 +50,8 @@ pub(crate) fn cuts(base: &Geometry, entries: u64) -> impl Iterator<Item = Cut> {
         let step = (end - start) / cuts;
         (0..cuts).map(move |cut| {
             let at = |cut: u64| if cut == cuts { end } else { start + ((cut * step) & mask) };
-            Cut { segment, orders: at(cut)..at(cut + 1), of: cuts }
+            let is_last = [segment + 1, cut + 1] == [segments, cuts];
+            Cut { segment, orders: at(cut)..at(cut + 1), is_last, of: cuts }
         })
     })
 }
@@ -82,7 +84,7 @@ impl Run {
         let buckets = (table.buckets() >> table.base().segment_bits()) / cut.of;
         let slots = usize::try_from(buckets).map_or(usize::MAX, |it| it.saturating_mul(SLOTS));
         let mut fits = orders.try_reserve(slots).is_ok();
-        table.each_order(cut.segment, &mut |order, slot| {
+        table.each_order(cut.segment, |order, slot| {
             if cut.of == 1 || (start..end).contains(&order) {
                 fits &= push(orders, order);
                 // In a counting filter.

@@ -91,6 +91,6 @@ impl Body<Buffer> {
 
     /// Gives an entry a slot in the table as it is. False, and nothing changed, if there is none.
     pub(super) fn put_value(&mut self, at: &GrowingLocation, value: u64) -> bool {
-        self.put(at, value) || self.make_room(at, value, Spares::Keep)
+        self.put(at, value) || self.make_room(at, value, Spares::Keep, false)
     }
 }

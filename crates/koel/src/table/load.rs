@@ -67,12 +67,9 @@ pub(super) fn addresses_for(
     let per_bucket = u128::from(SLOTS as u64 * thousandths(layout));
     let needed = (u128::from(entries) * 1000).div_ceil(per_bucket);
     let buckets = u64::from(u32::try_from(needed).ok()?).max(base.buckets());
-    let level = (buckets / base.buckets()).ilog2();
-    let whole = base.buckets() << level;
+    let whole = base.buckets() << (buckets / base.buckets()).ilog2();
     let split = (buckets - whole).next_multiple_of((whole / 64).max(1));
-    let (level, split) = if split < whole { (level, split) } else { (level + 1, 0) };
-    let addresses = LinearHashing::new(base.clone(), marked, level, split);
-    addresses.is_sound().then_some(addresses)
+    LinearHashing::grown(base, marked, whole + split.min(whole))
 }
 
 /// The buckets of the table of [`addresses_for`].

@@ -6,65 +6,66 @@
 
 use core::ops::Range;
 
-use super::Table;
-use crate::packing::{Packing, SLOTS, with_packing};
+use crate::mem::vector::BLOCK;
+use crate::packing::{SLOTS, with_packing};
+use crate::table::Table;
+
+/// Orders of some entries, each with the slot of the entry.
+type Orders = [(u64, u64); BLOCK * SLOTS];
 
 impl<B: AsRef<[u8]>> Table<B> {
     /// Calls `visit` with the order and the slot of every entry of a base segment. O(buckets of
     /// the segment).
     #[inline]
-    pub(crate) fn each_order(&self, segment: u64, visit: &mut impl FnMut(u64, u64)) {
+    pub(crate) fn each_order(&self, segment: u64, mut visit: impl FnMut(u64, u64)) {
         let size = u64::from(self.base().segment_buckets());
-        let base = segment * size..(segment + 1) * size;
-        with_packing!(&self.packing, packing => if self.grows() {
-            let each = &mut |bucket| self.visit_grown(packing, bucket, visit);
-            base.for_each(&mut *each);
-            self.split_off(segment).for_each(each);
-        } else {
-            self.visit_fixed(packing, base, visit);
-        });
-    }
-
-    /// The buckets that base buckets of a segment were split into, besides themselves.
-    fn split_off(&self, segment: u64) -> impl Iterator<Item = u64> {
-        let (base, end) = (self.base(), self.buckets());
-        let size = u64::from(base.segment_buckets());
-        let starts = (base.buckets()..end).step_by(usize::try_from(base.buckets()).unwrap_or(1));
-        starts
-            .flat_map(move |start| (0..size).map(move |it| start + base.interleave(segment, it)))
-            .take_while(move |&bucket| bucket < end)
-    }
-
-    #[inline]
-    fn visit_grown<P: Packing>(&self, packing: &P, bucket: u64, visit: &mut impl FnMut(u64, u64)) {
-        let from = self.addresses.origin(bucket);
-        for slot in self.slots_in(packing, bucket) {
-            if slot != 0 {
-                let fingerprint = self.layout.fingerprint_of(slot);
-                visit(self.addresses.order(&self.addresses.prefix_from(&from, fingerprint)), slot);
+        let mut found = [(0, 0); BLOCK * SLOTS];
+        // Each base bucket was split into one for each of these, or one less.
+        for split_index in 0..self.buckets().div_ceil(self.base().buckets()) {
+            for start in (0..size).step_by(BLOCK) {
+                let locals = start..size.min(start + BLOCK as u64);
+                let len = self.orders_of(segment, split_index, locals, &mut found);
+                found[..len].iter().for_each(|&(order, slot)| visit(order, slot));
             }
         }
     }
 
-    #[inline]
-    fn visit_fixed<P: Packing>(
+    /// Finds the orders of the entries in the buckets with this split index that some base buckets
+    /// of a segment have become. Returns how many there are.
+    #[inline(never)]
+    fn orders_of(
         &self,
-        packing: &P,
-        buckets: Range<u64>,
-        visit: &mut impl FnMut(u64, u64),
-    ) {
-        let (geometry, layout) = (self.base(), self.layout);
-        let (first, bits) = (buckets.start, geometry.fraction_bits());
-        for bucket in buckets {
-            let slots: [u64; SLOTS] = self.slots_in(packing, bucket);
-            for slot in slots {
-                if slot != 0 {
-                    let fingerprint = layout.fingerprint_of(slot);
-                    let core = fingerprint >> bits;
-                    let base = bucket.min(geometry.reflected(first, bucket, core));
-                    visit(geometry.order(base, core, fingerprint, bits), slot);
-                }
+        segment: u64,
+        split_index: u64,
+        locals: Range<u64>,
+        found: &mut Orders,
+    ) -> usize {
+        let (base, fraction_bits) = (self.base(), self.base().fraction_bits());
+        let first = segment * u64::from(base.segment_buckets());
+        let mut len = 0;
+        for local in locals {
+            let bucket = match split_index {
+                0 => first + local,
+                index => index * base.buckets() + base.interleave(segment, local),
+            };
+            if bucket >= self.buckets() {
+                break;
+            }
+            let slots = with_packing!(&self.packing, packing => self.slots_in(packing, bucket));
+            let from = self.grows().then(|| self.addresses.origin(bucket));
+            for slot in slots.into_iter().filter(|&slot| slot != 0) {
+                let fingerprint = self.layout.fingerprint_of(slot);
+                let order = if let Some(from) = &from {
+                    self.addresses.order(&self.addresses.prefix_from(from, fingerprint))
+                } else {
+                    let core = fingerprint >> fraction_bits;
+                    let lower = bucket.min(base.reflected(first, bucket, core));
+                    base.order(lower, core, fingerprint, fraction_bits)
+                };
+                found[len] = (order, slot);
+                len += 1;
             }
         }
+        len
     }
 }

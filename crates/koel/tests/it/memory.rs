@@ -18,7 +18,7 @@ fn short_memory_is_an_error_and_nothing_is_lost() {
 mod without_memory {
     use koel::{
         CountingFilter, CuckooFilter, ExpiringFilter, FilterView, FullError, ImageError, Maplet,
-        MapletView, Merge, MergeError, Prefer,
+        MapletView, Merge, MergeError, PatchError, Prefer,
     };
 
     use crate::subject::Subject;
@@ -61,8 +61,9 @@ mod without_memory {
         assert_eq!(filter.merge(&view, Merge::Sum), Err(MergeError::NoMemory));
         assert_eq!(filter.merge(&view, Merge::Max), Err(MergeError::NoMemory));
         assert!(CuckooFilter::builder(1_000_000, 0.001).build_from(&keys).is_err());
-        // Comparing needs no memory.
-        assert!(filter.compare(&view).unwrap().surplus_first() == 0 && filter.verify().is_ok());
+        assert_eq!(filter.compare(&view).unwrap_err(), MergeError::NoMemory);
+        assert_eq!(filter.patch_to(&view).unwrap_err(), PatchError::NoMemory);
+        assert_eq!(filter.verify(), Ok(()));
         drop(taken);
 
         assert!(keys.iter().all(|key| filter.count(key) == 1 && counting.count(key) == 1));

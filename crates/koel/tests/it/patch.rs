@@ -7,6 +7,7 @@ use koel::{
     Builder, CuckooFilter, FilterView, FullError, MessageError, PatchError, PatchSummary, Prefer,
 };
 use testkit::addressing::Addressing;
+use testkit::audit::audit;
 use testkit::cases::{Case, Setup};
 use testkit::keys::{self, at};
 use testkit::patches::{Content, assert_is, either_way, reseal, shaped};
@@ -83,7 +84,7 @@ fn check(old: &Held, new: &Held) -> Option<CuckooFilter> {
     let summary = PatchSummary::of(&patch).unwrap();
     assert_eq!([summary.old_keys, summary.new_keys], [old.filter.len(), new.filter.len()]);
     if Content::of(&old.filter) == content {
-        assert!(patch.len() == 66 && patched == old.filter, "{}", patch.len());
+        assert!(patch.len() == 74 && patched == old.filter, "{}", patch.len());
     } else {
         assert_eq!(patched.patched(&patch), Err(PatchError::Applied));
     }
@@ -280,16 +281,66 @@ fn filters_that_cannot_be_patched_are_refused_with_how_to_build_them() {
         assert_eq!(refused, PatchError::Incompatible { field });
         assert!(refused.to_string().contains("build the new one with"), "{refused}");
     }
-    let mut grown = base().growable().build().unwrap();
-    let start = grown.clone();
-    grown.extend(0..5000_u64);
-    assert_eq!(start.patch_to(&grown), Err(PatchError::Grown));
-    assert_eq!(grown.patched(&old.patch_to(&old).unwrap()), Err(PatchError::Grown));
+    let start = base().growable().build().unwrap();
     let mut later = start.clone();
     later.extend(0..900_u64);
     let patched = start.patched(&start.patch_to(&later).unwrap()).unwrap();
     assert_is(&patched, &Content::of(&later));
     assert!(patched.is_growable());
+    let mut sparse = start.clone();
+    sparse.reserve(5000).unwrap();
+    let refused = start.patch_to(&sparse).unwrap_err();
+    assert!(matches!(refused, PatchError::Sparse { entries: 0, .. }), "{refused}");
+}
+
+/// A growable filter with these copies of keys, in an order of its own, of which it forgets some.
+fn grown(builder: &Builder<CuckooFilter>, seed: u64, keys: u64, gone: u64) -> Held {
+    let mut held = Held { filter: builder.build().unwrap(), keys: BTreeMap::new() };
+    let mut hashes: Vec<u64> = keys::hashes(3, keys).collect();
+    hashes.sort_unstable_by_key(|hash| hash.rotate_left(u32::try_from(seed).unwrap()));
+    for (number, hash) in (0..).zip(&hashes) {
+        (0..[1, 1, 1, 1, 2, 7][number % 6]).for_each(|_| held.insert(*hash));
+    }
+    hashes.iter().take(usize::try_from(gone).unwrap()).for_each(|hash| held.remove(*hash));
+    let absent = keys::hashes(4, 300).filter(|hash| !held.keys.contains_key(hash));
+    absent.for_each(|hash| either_way(held.filter.refute(&at(hash))));
+    held
+}
+
+/// Whether growth differs or not, a patch makes the entries of the new filter, so the next patch
+/// fits what this one made.
+#[test]
+fn filters_that_grew_differently_are_patched_one_after_the_other() {
+    for (rate, prefer) in [(0.03, Prefer::Small), (1e-3, Prefer::Fast), (1e-6, Prefer::Small)] {
+        let builder = CuckooFilter::builder(60, rate).prefer(prefer).growable().sip_key([7; 16]);
+        // The numbers of keys in one filter after the other, and how many of them are forgotten.
+        let steps = [(9, 0), (4000, 0), (4100, 90), (3000, 10), (30_000, 2500), (50, 4), (0, 0)];
+        let held = (1..).zip(steps).map(|(seed, (keys, gone))| grown(&builder, seed, keys, gone));
+        let all: Vec<Held> = held.collect();
+        let mut held = all[0].filter.clone();
+        for step in all.windows(2) {
+            let [old, new] = step else { unreachable!() };
+            let patch = old.filter.patch_to(&new.filter).unwrap();
+            let made = old.filter.patched(&patch).unwrap();
+            held = held.patched(&patch).expect("what the patches before made");
+            assert!(made == held || !made.has_grown(), "its bytes depend on its entries");
+            for (hash, &copies) in &new.keys {
+                assert!(held.count(&at(*hash)) >= copies, "{rate}");
+            }
+            assert_eq!(
+                [held.len(), held.corrections()],
+                [new.filter.len(), new.filter.corrections()]
+            );
+            let difference = held.compare(&new.filter).unwrap();
+            assert_eq!([difference.surplus_first(), difference.surplus_second()], [0; 2]);
+            assert_eq!(held.patched(&patch).unwrap_err(), PatchError::Applied);
+            assert_eq!(held.verify(), Ok(()));
+            assert_eq!(audit(&held.to_bytes()), Ok(()));
+            assert!(
+                FilterView::open(&old.filter.to_bytes()).unwrap().patched(&patch).unwrap() == made
+            );
+        }
+    }
 }
 
 /// A view of damaged bytes is no base, and no new filter.

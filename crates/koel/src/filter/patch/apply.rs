@@ -2,15 +2,15 @@
 
 use alloc::vec::Vec;
 
-use super::bits::NoMemory;
 use super::changes::Changes;
 use super::error::PatchError;
 use super::message::{Content, Digest, End, Message};
-use super::names::{Names, check, last_of_segment, segments, slots_of_segment, whole};
+use super::numbers::Numbers;
 use crate::error::FullError;
 use crate::mem::buffer::Buffer;
 use crate::side::{Counters, MOST_ANSWERS};
 use crate::state::Body;
+use crate::state::runs::{Run, cuts};
 
 /// The body that the patch makes of this one.
 pub(super) fn apply<B: AsRef<[u8]>>(
@@ -21,66 +21,143 @@ pub(super) fn apply<B: AsRef<[u8]>>(
     if patch.settings != body.settings() {
         return Err(PatchError::OtherSettings);
     }
-    let found = End { digest: digest(body)?, keys: body.state.len };
+    let found = End { digest: digest(body), keys: body.state.len };
     if found != patch.old {
         let wrong = PatchError::WrongBase { expected: patch.old.keys, found: found.keys };
         return Err(if found == patch.new { PatchError::Applied } else { wrong });
     }
-    let mut patched = body.copy()?;
-    let [mut names, mut stash, mut corrections] = patch.changes;
-    change_names(body, &mut patched, &mut names)?;
+    let numbers = Numbers::of(body, patch.buckets).ok_or(PatchError::Forged)?;
+    let [mut entries, mut stash, mut corrections] = patch.changes;
+    let grows = body.table.grows() || patch.buckets > 0;
+    let mut patched = if grows {
+        // What a patch made may grow where the filter that it was made for does not.
+        let buckets = patch.buckets.max(body.table.base().buckets());
+        check_room(body, buckets, patch.lens[0])?;
+        let mut patched = body.grown_to(buckets).ok_or(PatchError::NoMemory)?;
+        build(body, &mut patched, numbers, &mut entries)?;
+        patched
+    } else {
+        let mut patched = body.copy()?;
+        change_entries(body, &mut patched, numbers, &mut entries)?;
+        patched
+    };
     change_exact(body, &mut patched, [&mut stash, &mut corrections])?;
-    let are_done = [&names, &stash, &corrections].into_iter().all(Changes::are_done);
-    let made = End { digest: digest(&patched)?, keys: patched.state.len };
+    let held = u64::try_from(patched.held()).map_err(|_| PatchError::Full(FullError::Overflow))?;
+    // Growth leaves copies that belong to no key.
+    patched.state.len = if grows { held.min(patch.new.keys) } else { held };
+    let are_done = [&entries, &stash, &corrections].into_iter().all(Changes::are_done);
+    let made = End { digest: digest(&patched), keys: patched.state.len };
     if are_done && made == patch.new { Ok(patched) } else { Err(PatchError::Forged) }
 }
 
-/// The digest of a filter.
-fn digest<B: AsRef<[u8]>>(of: &Body<B>) -> Result<Digest, NoMemory> {
-    let (mut digest, mut names) = (Digest::default(), Names::new(of)?);
-    for segment in segments(&of.table) {
-        names.of_segment(segment).for_each(|name| digest.add(Content::Names, name));
-    }
-    let side = &of.state.side;
-    side.stashed_keys().for_each(|key| digest.add(Content::Stash, key));
-    side.corrections.iter().for_each(|key| digest.add(Content::Corrections, key));
-    Ok(digest)
+/// Refuses a filter that is not sound.
+pub(super) fn check<B: AsRef<[u8]>>(body: &Body<B>) -> Result<(), PatchError> {
+    if body.is_unverified() { body.verify().map_err(PatchError::Unsound) } else { Ok(()) }
 }
 
-/// Takes entries out and adds others, a segment at a time: a segment has room for what is new once
-/// what is gone has left it.
-fn change_names<B: AsRef<[u8]>>(
+/// The digest of a filter.
+fn digest<B: AsRef<[u8]>>(of: &Body<B>) -> Digest {
+    let (mut digest, side) = (Digest::default(), &of.state.side);
+    let addresses = of.table.addresses();
+    for segment in 0..1 << addresses.base().segment_bits() {
+        of.table.each_order(segment, |order, _| digest.add(Content::Entries, (order, 1)));
+    }
+    for (name, beyond) in side.counters.iter() {
+        let order = addresses.named(name).map_or(0, |prefix| addresses.order(&prefix));
+        digest.add(Content::Entries, (order, beyond));
+    }
+    side.stashed_keys().for_each(|key| digest.add(Content::Stash, key));
+    side.corrections.iter().for_each(|key| digest.add(Content::Corrections, key));
+    digest
+}
+
+/// Takes entries out and adds others, a cut at a time: a cut has room for what is new once what is
+/// gone has left it.
+fn change_entries<B: AsRef<[u8]>>(
     base: &Body<B>,
     patched: &mut Body<Buffer>,
+    numbers: Numbers,
     changes: &mut Changes<'_>,
 ) -> Result<(), PatchError> {
-    let (mut names, most) = (Names::new(base)?, slots_of_segment(&base.table));
+    let most = usize::try_from(base.slots()).unwrap_or(usize::MAX);
     let mut added: Vec<(u64, u64)> = Vec::new();
-    for segment in segments(&base.table) {
-        let last = last_of_segment(&base.table, segment);
-        changes.apply(names.of_segment(segment), last, |name, [before, after]| {
-            if before == after {
-                return Ok(());
-            }
-            let name = whole(&base.table, name).ok_or(PatchError::Forged)?;
-            if before > 0 {
-                patched.take_entry(name);
-            }
-            if after > 0 {
-                // More entries than slots cannot be in any filter.
-                if added.len() == most {
+    each_entry(base, numbers, changes, |change| {
+        let Some((order, [before, after])) = change else {
+            for (order, copies) in added.drain(..) {
+                if !patched.put_entry(order, copies)? {
                     return Err(PatchError::Forged);
                 }
-                added.try_reserve(1).map_err(|_| PatchError::NoMemory)?;
-                added.push((name, after));
             }
-            Ok(())
-        })?;
-        for (name, copies) in added.drain(..) {
-            if !patched.put_entry(name, copies)? {
+            return Ok(());
+        };
+        if before != after && before > 0 {
+            patched.take_entry(order);
+        }
+        if before != after && after > 0 {
+            // More entries than slots cannot be in any filter.
+            if added.len() == most {
                 return Err(PatchError::Forged);
             }
+            added.try_reserve(1).map_err(|_| PatchError::NoMemory)?;
+            added.push((order, after));
         }
+        Ok(())
+    })
+}
+
+/// Builds the new filter from all its entries. So its bytes depend on these alone, however the old
+/// one has grown. All entries have a slot before a copy gets a second one.
+fn build<B: AsRef<[u8]>>(
+    base: &Body<B>,
+    patched: &mut Body<Buffer>,
+    numbers: Numbers,
+    changes: &mut Changes<'_>,
+) -> Result<(), PatchError> {
+    let (mut again, mut repeats) = (changes.clone(), false);
+    each_entry(base, numbers, changes, |change| match change {
+        Some((order, [_, after])) if after > 0 => {
+            repeats |= after > 1;
+            if patched.put_whole(order)? { Ok(()) } else { Err(PatchError::Forged) }
+        }
+        _ => Ok(()),
+    })?;
+    if !repeats {
+        return Ok(());
+    }
+    each_entry(base, numbers, &mut again, |change| match change {
+        Some((order, [_, after])) => Ok(patched.add_to_whole(order, after.saturating_sub(1))?),
+        None => Ok(()),
+    })
+}
+
+/// Refuses a filter of which most slots would be empty, and which is larger than the old one: the
+/// patch does not decide how much memory is taken.
+fn check_room<B: AsRef<[u8]>>(
+    base: &Body<B>,
+    buckets: u64,
+    [gone, added, _]: [u64; 3],
+) -> Result<(), PatchError> {
+    let entries = base.state.entries.saturating_sub(gone).saturating_add(added);
+    let most = base.table.buckets().max(base.table.base().buckets()).max(entries);
+    if buckets > most { Err(PatchError::Sparse { entries, buckets }) } else { Ok(()) }
+}
+
+/// Calls `visit` with each entry of the old and of the new filter: its order, and its copies before
+/// and after; and with `None` after each cut.
+fn each_entry<B: AsRef<[u8]>>(
+    base: &Body<B>,
+    numbers: Numbers,
+    changes: &mut Changes<'_>,
+    mut visit: impl FnMut(Option<(u64, [u64; 2])>) -> Result<(), PatchError>,
+) -> Result<(), PatchError> {
+    let mut run = Run::default();
+    for cut in cuts(base.table.base(), base.state.entries) {
+        run.read(base, &cut)?;
+        changes.apply(numbers.of_run(&run), numbers.last(&cut), |number, copies| {
+            let order = numbers.order(number).ok_or(PatchError::Forged)?;
+            visit(Some((order, copies)))
+        })?;
+        visit(None)?;
     }
     Ok(())
 }
@@ -98,18 +175,12 @@ fn change_exact<B: AsRef<[u8]>>(
     let most = slots.max(side.corrections.len()).min(MOST_ANSWERS);
     let too_many = FullError::Corrections { limit: most };
     let corrections = changed(corrections, side.corrections.iter(), most, too_many)?;
-    let copies = stash.iter().try_fold(0_u64, |sum, &(_, copies)| sum.checked_add(copies));
-    let copies = copies.ok_or(PatchError::Full(FullError::Overflow))?;
     let new = &mut patched.state.side;
     new.stash = stash.into_iter().map(|(address, copies)| ((address, 0), copies)).collect();
     new.corrections = corrections.into_iter().collect();
     if new.corrections.iter().any(|(address, _)| new.stashed(address) > 0) {
         return Err(PatchError::Forged);
     }
-    let stashed = side.stashed_keys().fold(0, |sum: u64, (_, copies)| sum.saturating_add(copies));
-    let len = patched.state.len.checked_sub(stashed);
-    let len = len.and_then(|in_table| in_table.checked_add(copies));
-    patched.state.len = len.ok_or(PatchError::Full(FullError::Overflow))?;
     Ok(())
 }
 

@@ -32,12 +32,17 @@ pub enum PatchError {
         /// The capacity of the new one.
         new: u64,
     },
-    /// A filter has grown, so that its entries differ in length.
+    /// The new filter has grown to more buckets than it has entries, and than the old one has.
     #[error(
-        "a filter that has grown cannot be patched; build both for one fixed number of keys that \
-         is large enough"
+        "the new filter has {buckets} buckets for {entries} entries, more than a patch may make; \
+         shrink it, and make the patch again"
     )]
-    Grown,
+    Sparse {
+        /// Distinct entries of the new filter.
+        entries: u64,
+        /// Its buckets, of four slots each.
+        buckets: u64,
+    },
     /// The bytes are not a patch, or are damaged.
     #[error("the patch is {0}")]
     Message(MessageError),

@@ -1,26 +1,22 @@
 //! Makes a patch: finds what changed between two filters.
 //!
-//! Cost: O(buckets) of both filters; memory for the names of a segment of each, and 8 bytes for
-//! each change.
+//! Cost: that of a join of two [`runs`](crate::state::runs), and 8 bytes for each change.
 
 use alloc::vec::Vec;
 
-use super::bits::NoMemory;
 use super::changes::Diff;
 use super::error::PatchError;
 use super::message::{self, Content, Digest, End};
-use super::names::{Names, segments};
+use super::numbers::Numbers;
 use crate::error::MergeError;
 use crate::state::Body;
+use crate::state::runs::{Run, cuts};
 
 /// Refuses filters whose entries have different names, or whose settings differ otherwise.
 pub(super) fn check_alike<B: AsRef<[u8]>, O: AsRef<[u8]>>(
     old: &Body<B>,
     new: &Body<O>,
 ) -> Result<(), PatchError> {
-    if old.table.grows() || new.table.grows() {
-        return Err(PatchError::Grown);
-    }
     let [one, other] = [old.state.profile, new.state.profile];
     if one.capacity != other.capacity {
         return Err(PatchError::Sizes { old: one.capacity, new: other.capacity });
@@ -41,31 +37,33 @@ pub(super) fn make<B: AsRef<[u8]>, O: AsRef<[u8]>>(
     old: &Body<B>,
     new: &Body<O>,
     settings: u64,
-) -> Result<Vec<u8>, NoMemory> {
+) -> Result<Vec<u8>, PatchError> {
     let (mut diffs, mut digests) = (<[Diff; 3]>::default(), <[Digest; 2]>::default());
-    let ([names, stash, corrections], [one, other]) = (&mut diffs, &mut digests);
-    let (mut old_names, mut new_names) = (Names::new(old)?, Names::new(new)?);
-    for segment in segments(&old.table) {
-        let note = Content::Names;
-        names.read(
-            old_names.of_segment(segment).inspect(|it| one.add(note, *it)),
-            new_names.of_segment(segment).inspect(|it| other.add(note, *it)),
-        )?;
+    let ([entries, stash, corrections], [one, other]) = (&mut diffs, &mut digests);
+    let (mut ours, mut theirs) = (Run::default(), Run::default());
+    let buckets = match (old.table.grows(), new.table.grows()) {
+        (_, true) => new.table.buckets(),
+        (true, false) => new.table.base().buckets(),
+        (false, false) => 0,
+    };
+    let numbers = Numbers::of(old, buckets).ok_or(PatchError::Forged)?;
+    for cut in cuts(old.table.base(), old.state.entries.max(new.state.entries)) {
+        ours.read(old, &cut)?;
+        theirs.read(new, &cut)?;
+        ours.entries().for_each(|it| one.add(Content::Entries, it));
+        theirs.entries().for_each(|it| other.add(Content::Entries, it));
+        entries.read(numbers.of_run(&ours), numbers.of_run(&theirs))?;
     }
-    let (ours, theirs) = (&old.state.side, &new.state.side);
+    let (our_side, their_side) = (&old.state.side, &new.state.side);
     stash.read(
-        ours.stashed_keys().inspect(|it| one.add(Content::Stash, *it)),
-        theirs.stashed_keys().inspect(|it| other.add(Content::Stash, *it)),
+        our_side.stashed_keys().inspect(|it| one.add(Content::Stash, *it)),
+        their_side.stashed_keys().inspect(|it| other.add(Content::Stash, *it)),
     )?;
     corrections.read(
-        ours.corrections.iter().inspect(|it| one.add(Content::Corrections, *it)),
-        theirs.corrections.iter().inspect(|it| other.add(Content::Corrections, *it)),
+        our_side.corrections.iter().inspect(|it| one.add(Content::Corrections, *it)),
+        their_side.corrections.iter().inspect(|it| other.add(Content::Corrections, *it)),
     )?;
-    let [old, new] = [old.state.len, new.state.len];
-    let [one, other] = digests;
-    message::write(
-        settings,
-        [End { digest: one, keys: old }, End { digest: other, keys: new }],
-        &diffs,
-    )
+    let ends =
+        [End { digest: *one, keys: old.state.len }, End { digest: *other, keys: new.state.len }];
+    Ok(message::write(settings, ends, buckets, &diffs)?)
 }

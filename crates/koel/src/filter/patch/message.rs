@@ -1,35 +1,34 @@
 //! A patch as bytes: docs/FORMAT.md, "A patch".
 //!
 //! ```text
-//!     | frame: settings, digest and keys of the old and of the new filter | directory | lists |
+//!     | frame: settings, digest and keys of the old and of the new filter, buckets of the new
+//!     one | directory | lists |
 //! ```
 //!
 //! * The *settings* are a digest by the hash of the filter itself. So a patch of a filter with a
 //!   secret does not contain the secret, and nothing that tells it.
-//! * The *digest* of a filter is the sum of a hash of each name with its copies, of each stashed
-//!   key and of each correction. It does not depend on where entries are.
+//! * The *digest* of a filter is the sum of a hash of each entry, times its copies, of each stashed
+//!   key and of each correction. It depends neither on where entries are nor on their order, so it
+//!   is computed in one walk over the buckets.
+//! * *Buckets* is how far the new filter has grown: its buckets, or 0 in a table of one size.
 
 use alloc::vec::Vec;
-
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::bits::{BitWriter, NoMemory};
 use super::changes::{ARE_COUNTED, Changes, Diff};
 use super::error::PatchError;
 use super::lists::Ascending;
-use crate::image::SECTIONS;
 use crate::image::frame::Frame;
-use crate::side::encode;
 
 /// The frame of a patch.
-const PATCH: Frame<5> = Frame(b"koelptch", "patch");
-/// Lists of a patch: three each for names, stash and corrections.
+const PATCH: Frame<6> = Frame(b"koelptch", 3, "patch");
+/// Lists of a patch: three each for entries, stash and corrections.
 const LISTS: usize = 9;
 
-/// What a filter consists of, each a list of keys with counts.
+/// What a filter consists of, each a list of keys with counts: orders of entries, and addresses.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Content {
-    Names,
+    Entries,
     Stash,
     Corrections,
 }
@@ -39,10 +38,23 @@ pub(super) enum Content {
 pub(super) struct Digest(u64);
 
 impl Digest {
-    pub(super) fn add(&mut self, content: Content, counted: (u64, u64)) {
-        let hash = xxh3_64_with_seed(&encode(counted)[..SECTIONS[0]], content as u64);
-        self.0 = self.0.wrapping_add(hash);
+    #[inline(always)]
+    pub(super) fn add(&mut self, content: Content, (key, copies): (u64, u64)) {
+        let hash = mixed(key.wrapping_add((content as u64 + 1).wrapping_mul(STEP)));
+        self.0 = self.0.wrapping_add(hash.wrapping_mul(copies));
     }
+}
+
+/// The increment of SplitMix64.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The output function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): every bit of the result
+/// depends on every bit of the number, and no two numbers have the same result.
+#[inline(always)]
+fn mixed(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
 }
 
 /// A filter before or after a patch.
@@ -58,7 +70,9 @@ pub(super) struct Message<'a> {
     pub(super) settings: u64,
     pub(super) old: End,
     pub(super) new: End,
-    /// Changes of names, of the stash and of corrections.
+    /// The buckets of the new filter if it has grown, otherwise 0.
+    pub(super) buckets: u64,
+    /// Changes of entries, of the stash and of corrections.
     pub(super) changes: [Changes<'a>; 3],
     /// How many numbers the lists of each have: gone, added and with another count.
     pub(super) lens: [[u64; 3]; 3],
@@ -68,9 +82,8 @@ impl<'a> Message<'a> {
     /// Reads the frame and the directory of a patch.
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self, PatchError> {
         let framed = PATCH.read(bytes).map_err(PatchError::Message)?;
-        let [settings, old, new, old_keys, new_keys] = framed.words;
-        let [names, stash, corrections] = [ARE_COUNTED; 3];
-        let are_counted: [bool; LISTS] = joined([names, stash, corrections]);
+        let [settings, old, new, old_keys, new_keys, buckets] = framed.words;
+        let are_counted: [bool; LISTS] = joined([ARE_COUNTED; 3]);
         let lists = Ascending::of_directory(framed.content, are_counted);
         let (lists, lens) = lists.ok_or(PatchError::Forged)?;
         let lens = divided(lens);
@@ -82,6 +95,7 @@ impl<'a> Message<'a> {
             settings,
             old: End { digest: Digest(old), keys: old_keys },
             new: End { digest: Digest(new), keys: new_keys },
+            buckets,
             changes: divided(lists).map(Changes::new),
             lens,
         })
@@ -89,7 +103,12 @@ impl<'a> Message<'a> {
 }
 
 /// Writes a patch.
-pub(super) fn write(settings: u64, ends: [End; 2], diffs: &[Diff; 3]) -> Result<Vec<u8>, NoMemory> {
+pub(super) fn write(
+    settings: u64,
+    ends: [End; 2],
+    buckets: u64,
+    diffs: &[Diff; 3],
+) -> Result<Vec<u8>, NoMemory> {
     let (mut directory, mut lists) = (BitWriter::default(), Vec::new());
     for diff in diffs {
         lists.try_reserve(3).map_err(|_| NoMemory)?;
@@ -101,7 +120,8 @@ pub(super) fn write(settings: u64, ends: [End; 2], diffs: &[Diff; 3]) -> Result<
     bytes.extend_from_slice(&directory);
     lists.iter().for_each(|list| bytes.extend_from_slice(list));
     let [old, new] = ends;
-    PATCH.seal([settings, old.digest.0, new.digest.0, old.keys, new.keys], &mut bytes);
+    let words = [settings, old.digest.0, new.digest.0, old.keys, new.keys, buckets];
+    PATCH.seal(words, &mut bytes);
     Ok(bytes)
 }
 

@@ -1,11 +1,12 @@
 //! Patches: what makes the filter of today of the filter of yesterday, in some bytes a change.
 //!
-//! Two filters of one shape with the same keys have the same *names* with the same copies, wherever
-//! their entries are. A patch has the names that are gone, that are new and that have other
-//! copies, and the same of the stash and of corrections.
+//! Two filters of one shape with the same keys have the same entries with the same copies, wherever
+//! these are. A patch has the entries that are gone, that are new and that have other copies, and
+//! the same of the stash and of corrections. It finds them in a join of both filters
+//! ([`runs`](crate::state::runs)), and says which they are by numbers.
 //!
 //! * `make`: finds what changed. `apply`: changes a copy.
-//! * `names`: the names of a filter in order, a segment at a time.
+//! * `numbers`: the numbers that stand for entries.
 //! * `changes`: what changed between two ascending lists, found and applied.
 //! * `lists`, `bits`: ascending numbers in the Golomb-Rice code.
 //! * `message`: the frame, the directory and the digests (docs/FORMAT.md). `error`: what may fail.
@@ -15,11 +16,15 @@
 //! is dropped if anything fails. How much memory that takes depends on the filter, not on the
 //! patch.
 //!
-//! **Equal filters.** Entries are taken out and added in the order of their names. So filters that
+//! **Equal filters.** Entries are taken out and added in the order of their runs. So filters that
 //! were equal byte for byte are so afterwards.
 //!
-//! Cost: O(buckets), sorting the entries of a segment at a time, and a copy of the filter. The
-//! choices and figures: docs/decisions/0041-patches.md.
+//! **Growth.** If one of both filters has grown, the new one is built from all its entries, and no
+//! entry loses a bit. So what a patch makes has the entries of the new filter, and the next patch
+//! fits, although both may have grown differently.
+//!
+//! Cost: O(buckets), sorting the entries of a cut at a time, and a copy of the filter. The choices
+//! and figures: docs/decisions/0041-patches.md.
 
 mod apply;
 mod bits;
@@ -28,7 +33,7 @@ mod error;
 mod lists;
 mod make;
 mod message;
-mod names;
+mod numbers;
 
 pub use error::PatchError;
 
@@ -93,10 +98,11 @@ impl<S: Store> CuckooFilter<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Both must have the same settings, the same capacity and the same secret, and must not have
-    /// grown. What the patch makes has the entries, copies, stash and corrections of `new`. The
-    /// entries may be in other slots, so its bytes may differ from those of `new`. The same patches
-    /// applied to equal bytes give equal bytes: publish what the patch makes, not `new`.
+    /// Both must have the same settings, the same capacity and the same secret. They may have
+    /// grown, also differently. What the patch makes has the entries, copies, stash and corrections
+    /// of `new`. The entries may be in other slots, so its bytes may differ from those of `new`.
+    /// The same patches applied to equal bytes give equal bytes: publish what the patch makes, not
+    /// `new`.
     ///
     /// A patch does not contain the secret. It shows which entries came and went.
     ///
@@ -104,13 +110,13 @@ impl<S: Store> CuckooFilter<S> {
     /// [verified](Self::verify) first.
     ///
     /// # Errors
-    /// [`PatchError::Incompatible`], [`PatchError::Sizes`] and [`PatchError::Grown`] if the filters
-    /// have different names for their entries. [`PatchError::Full`] if the new entries find no room
-    /// in the old filter.
+    /// [`PatchError::Incompatible`] and [`PatchError::Sizes`] if the filters have different entries
+    /// for a key. [`PatchError::Sparse`] if the new filter has grown to far more than it needs.
+    /// [`PatchError::Full`] if the new entries find no room.
     pub fn patch_to<T: Store>(&self, new: &CuckooFilter<T>) -> Result<Vec<u8>, PatchError> {
         make::check_alike(&self.body, &new.body)?;
-        names::check(&self.body)?;
-        names::check(&new.body)?;
+        apply::check(&self.body)?;
+        apply::check(&new.body)?;
         let patch = make::make(&self.body, &new.body, self.body.settings())?;
         self.patched(&patch)?;
         Ok(patch)

@@ -15,8 +15,8 @@ use alloc::vec::Vec;
 
 use crate::image::frame::Frame;
 
-pub(super) const PART: Frame<3> = Frame(b"koelpart", "part");
-pub(super) const PIECE: Frame<3> = Frame(b"koelsegm", "piece");
+pub(super) const PART: Frame<3> = Frame(b"koelpart", 2, "part");
+pub(super) const PIECE: Frame<3> = Frame(b"koelsegm", 2, "piece");
 /// Bytes before the content.
 pub(super) const FRAME_BYTES: usize = Frame::<3>::BYTES;
 

@@ -148,6 +148,15 @@ impl LinearHashing {
         }
     }
 
+    /// The addresses of a table that has grown to so many buckets, if there is such a table.
+    pub(crate) fn grown(base: &Geometry, marked: Marked, buckets: u64) -> Option<Self> {
+        let level = buckets.checked_div(base.buckets())?.checked_ilog2()?;
+        let split = buckets - (base.buckets() << level);
+        let is_small = u32::try_from(buckets).is_ok();
+        let addresses = is_small.then(|| Self::new(base.clone(), marked, level, split));
+        addresses.filter(Self::is_sound)
+    }
+
     /// The addresses of a table of one size.
     pub(crate) fn fixed(base: Geometry) -> Self {
         let marks = Marked::none(base.fraction_bits());

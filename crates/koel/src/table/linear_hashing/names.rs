@@ -156,6 +156,28 @@ impl LinearHashing {
         Prefix { core, base, string, length }
     }
 
+    /// The prefix of an entry with this order, if there can be one.
+    pub(crate) fn try_ordered(&self, order: u64) -> Option<Prefix> {
+        let (.., length) = self.base.named(order)?;
+        let is_whole = self.grows() || length == self.marked.most();
+        let prefix = self.ordered(order);
+        (is_whole && self.order(&prefix) == order).then_some(prefix)
+    }
+
+    /// Where an entry with this prefix may live and keep all its bits.
+    pub(crate) fn whole_location(&self, prefix: Prefix) -> Option<GrowingLocation> {
+        let at = self.location(prefix)?;
+        let whole = at.leveled_buckets.map(|it| self.longest_in(it) >= prefix.length);
+        let [one, other] = at.leveled_buckets;
+        let leveled_buckets = match whole {
+            [true, true] => [one, other],
+            [true, false] => [one; 2],
+            [false, true] => [other; 2],
+            [false, false] => return None,
+        };
+        Some(GrowingLocation { prefix, leveled_buckets })
+    }
+
     /// The prefix with this name, if there is one.
     pub(crate) fn named(&self, name: u64) -> Option<Prefix> {
         let (base, core, string, length) = self.base.named(name)?;
