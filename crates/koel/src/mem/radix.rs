@@ -1,4 +1,4 @@
-//! Sorts many numbers by their bits, in three or four passes over each.
+//! Sorts many numbers by their bits: a radix sort.
 //!
 //! The first pass puts each number into the part that its highest bits name. A part has about
 //! [`PART`] numbers, which the second-level cache holds. The other passes sort each part by its
@@ -7,7 +7,7 @@
 //! Parts are counted first, so they may be uneven: numbers that somebody chose cost time for larger
 //! parts, and no memory.
 //!
-//! Cost: some 5 ns a number of 30 bits, and as much memory as the numbers take.
+//! Cost: three or four passes over the numbers, and as much memory as they take.
 
 use alloc::vec::Vec;
 use core::ops::Range;

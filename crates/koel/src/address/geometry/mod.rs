@@ -270,9 +270,9 @@ impl Geometry {
         (base, core, string & !(u64::MAX << length), length)
     }
 
-    /// Where an entry comes in the order of [`Runs`](crate::state::runs::Runs): its name with the
-    /// bits of the string in reverse, the first one highest. So a string comes between its
-    /// continuations with a 0 and those with a 1.
+    /// Where an entry comes in a [run](crate::state::runs): its name with the bits of the string in
+    /// reverse, the first one highest. So a string comes between its continuations with a 0 and
+    /// those with a 1.
     #[inline(always)]
     pub(crate) fn order(&self, base: u64, core: u64, string: u64, length: u32) -> u64 {
         self.name(base, core, reversed(string, length), length)
