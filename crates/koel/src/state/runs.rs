@@ -78,18 +78,26 @@ impl Run {
         let Self { orders, beyond, spare } = self;
         orders.clear();
         beyond.clear();
-        spare.clear();
         let (table, Range { start, end }) = (&of.table, cut.orders.clone());
         let layout = table.layout();
         let buckets = (table.buckets() >> table.base().segment_bits()) / cut.of;
         let slots = usize::try_from(buckets).map_or(usize::MAX, |it| it.saturating_mul(SLOTS));
         let mut fits = orders.try_reserve(slots).is_ok();
-        table.each_order(cut.segment, |order, slot| {
-            if cut.of == 1 || (start..end).contains(&order) {
-                fits &= push(orders, order);
-                // In a counting filter.
-                let value = layout.value_of(slot);
-                fits &= value < 2 || push(beyond, (order, value - 1));
+        let is_whole = cut.of == 1;
+        table.each_order(cut.segment, |found, slots| {
+            fits = fits && orders.try_reserve(found.len()).is_ok();
+            if fits && is_whole {
+                orders.extend_from_slice(found);
+            } else if fits {
+                orders.extend(found.iter().filter(|&it| cut.orders.contains(it)));
+            }
+            // The values of a counting filter.
+            if layout.value_bits() > 0 {
+                let values = slots.iter().map(|&slot| layout.value_of(slot));
+                let above_one = found.iter().zip(values).filter(|(_, value)| *value > 1);
+                for (&order, value) in above_one.filter(|(it, _)| cut.orders.contains(it)) {
+                    fits &= push(beyond, (order, value - 1));
+                }
             }
         });
         for (name, count) in of.state.side.counters.range(start..=end - 1) {
@@ -97,7 +105,7 @@ impl Run {
             fits &= prefix.is_none_or(|it| push(beyond, (table.addresses().order(&it), count)));
         }
         beyond.sort_unstable();
-        fits &= spare.try_reserve_exact(orders.len()).is_ok();
+        fits &= spare.try_reserve_exact(orders.len().saturating_sub(spare.len())).is_ok();
         if !fits {
             return Err(MemoryError { bytes: 2 * size_of_val(&orders[..]) });
         }

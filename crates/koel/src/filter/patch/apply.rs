@@ -60,7 +60,9 @@ fn digest<B: AsRef<[u8]>>(of: &Body<B>) -> Digest {
     let (mut digest, side) = (Digest::default(), &of.state.side);
     let addresses = of.table.addresses();
     for segment in 0..1 << addresses.base().segment_bits() {
-        of.table.each_order(segment, |order, _| digest.add(Content::Entries, (order, 1)));
+        of.table.each_order(segment, |orders, _| {
+            orders.iter().for_each(|&order| digest.add(Content::Entries, (order, 1)));
+        });
     }
     for (name, beyond) in side.counters.iter() {
         let order = addresses.named(name).map_or(0, |prefix| addresses.order(&prefix));
