@@ -376,6 +376,12 @@ impl From<FullError> for MergeError {
     }
 }
 
+impl From<ImageError> for MergeError {
+    fn from(error: ImageError) -> Self {
+        if error == ImageError::NoMemory { Self::NoMemory } else { Self::Unsound(error) }
+    }
+}
+
 impl From<MemoryError> for MergeError {
     fn from(_: MemoryError) -> Self {
         Self::NoMemory

@@ -147,7 +147,8 @@ macro_rules! face {
 
             /// Checks what opening a view trusts: the checksum of the body, that this crate could
             /// have written every bucket and counter, and that their totals match the header.
-            /// O(bytes).
+            /// O(bytes), and as much memory as [`compare`](crate::CuckooFilter::compare) takes if
+            /// the table has one size.
             ///
             /// # Errors
             /// [`ImageError`](crate::ImageError) with the first fault.
@@ -156,7 +157,7 @@ macro_rules! face {
             }
 
             /// Checks only the checksum of the body: notices damage, but not forged bytes.
-            /// O(bytes), in a fiftieth of the time of [`verify`](Self::verify).
+            /// O(bytes), in a twentieth of the time of [`verify`](Self::verify).
             ///
             /// # Errors
             /// [`ImageError::Checksum`](crate::ImageError::Checksum).

@@ -115,6 +115,12 @@ impl Run {
         Ok(())
     }
 
+    /// How many distinct entries there are.
+    pub(crate) fn distinct(&self) -> u64 {
+        let repeated = self.orders.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        (self.orders.len() - repeated) as u64
+    }
+
     /// Each distinct entry with its copies, or its count.
     pub(crate) fn entries(&self) -> Entries<'_> {
         Entries { orders: &self.orders, beyond: &self.beyond }

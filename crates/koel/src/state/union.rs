@@ -44,9 +44,7 @@ impl Body<Buffer> {
         counts: Merge,
     ) -> Result<(), MergeError> {
         self.check_alike(other)?;
-        if other.is_unverified() {
-            other.verify().map_err(MergeError::Unsound)?;
-        }
+        other.require_sound()?;
         *self = self.merged(other, counts)?;
         Ok(())
     }

@@ -1,19 +1,33 @@
 //! Verifies bytes of unknown origin: could this crate have written them?
+//!
+//! Buckets are checked one by one, and what the header says of all of them is counted again.
+//! Distinct entries are counted in [runs](super::runs). That is most of the time, and all of the
+//! memory. Each counter is looked up: there are few.
 
+use super::runs::{Run, cuts};
 use super::{Body, Expiry};
-use crate::error::{ImageError, require};
+use crate::error::{ImageError, MemoryError, require};
 use crate::image::Kind;
 use crate::packing::Bucket;
 
 impl<B: AsRef<[u8]>> Body<B> {
+    /// Verifies a view, once. What is in memory is sound.
+    pub(crate) fn require_sound(&self) -> Result<(), ImageError> {
+        if self.is_unverified() { self.verify() } else { Ok(()) }
+    }
+
     /// Checks what [`open`](Self::open) trusts: the checksum, that this crate could have written
     /// every bucket and counter, and that their totals match the header. O(bytes).
+    ///
+    /// # Errors
+    /// [`ImageError`]: what this crate would not have written, or no memory for a run.
     pub(crate) fn verify(&self) -> Result<(), ImageError> {
         self.check_checksum()?;
         self.verify_buckets()?;
         let weight_holds = self.table.computed_weight() == self.table.match_weight();
         require("match weight", 0, weight_holds)?;
         require("narrow buckets", 0, self.table.fits_narrow_buckets())?;
+        self.verify_distinct()?;
         if let Some(Expiry { clock, sweeps, .. }) = &self.state.expiry {
             require("sweeps", 0, sweeps.are_sound(clock))?;
             return require("keys", self.state.len, self.state.len == self.live_entries());
@@ -48,35 +62,47 @@ impl<B: AsRef<[u8]>> Body<B> {
         (is_written && are_sound()).then_some(slots)
     }
 
-    /// Whether this crate could have written a slot in use. In an expiring filter, and in a
-    /// counting filter that has not grown, each key has one entry.
+    /// Whether this crate could have written a slot in use.
     fn is_sound(&self, bucket: u64, slot: u64) -> bool {
-        let (table, layout) = (&self.table, self.layout());
+        let layout = self.layout();
         let value = layout.value_of(slot);
-        let is_written =
-            layout.is_fingerprint(layout.fingerprint_of(slot)) && value <= layout.largest_value();
-        let is_alone = || {
-            let at = table.addresses().location(table.entry(bucket, slot).prefix);
-            self.table.grows() || at.is_some_and(|at| table.matches(&at).count() == 1)
-        };
-        is_written
+        layout.is_fingerprint(layout.fingerprint_of(slot))
+            && value <= layout.largest_value()
             && match (self.state.kind, &self.state.expiry) {
-                (Kind::Counting, _) => value > 0 && is_alone(),
+                (Kind::Counting, _) => value > 0,
                 (_, Some(Expiry { clock, sweeps, .. })) => {
-                    let swept = sweeps.swept(bucket);
-                    clock.true_age(swept, value).is_some() && is_alone()
+                    clock.true_age(sweeps.swept(bucket), value).is_some()
                 }
                 _ => true,
             }
     }
 
+    /// Checks how many distinct entries a table of one size has. Where they have counts or stamps,
+    /// that is all of them: each key has one.
+    fn verify_distinct(&self) -> Result<(), ImageError> {
+        let state = &self.state;
+        let said = match state.kind {
+            _ if self.table.grows() => return Ok(()),
+            Kind::Maplet => return Ok(()),
+            Kind::Filter => state.distinct(),
+            Kind::Counting | Kind::Expiring => state.entries,
+        };
+        require("distinct entries", said, said == self.count_distinct()?)
+    }
+
+    /// Counts the distinct entries. O(buckets), and the memory of a run.
+    pub(crate) fn count_distinct(&self) -> Result<u64, MemoryError> {
+        let (mut run, mut distinct) = (Run::default(), 0);
+        for cut in cuts(self.table.base(), self.state.entries) {
+            run.read(self, &cut)?;
+            distinct += run.distinct();
+        }
+        Ok(distinct)
+    }
+
     /// Checks that counters belong to entries, and that all counts add up to the header's.
     fn verify_counts(&self) -> Result<(), ImageError> {
         let (state, table) = (&self.state, &self.table);
-        if state.kind == Kind::Filter && !self.table.grows() {
-            let (said, found) = (state.distinct(), table.distinct_entries().count() as u64);
-            require("distinct entries", said, said == found)?;
-        }
         let largest = if state.kind == Kind::Maplet { table.layout().largest_value() } else { 0 };
         state.side.verify(|name| self.names_an_entry(name), largest)?;
         let (len, held) = (u128::from(state.len), self.held());

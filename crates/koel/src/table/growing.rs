@@ -20,6 +20,9 @@ impl<B: AsRef<[u8]>> Table<B> {
 
     /// The match weight, computed from the buckets. O(buckets).
     pub(crate) fn computed_weight(&self) -> u128 {
+        if !self.grows() {
+            return 0;
+        }
         self.entries().map(|entry| self.addresses.weight(entry.prefix.length)).sum()
     }
 

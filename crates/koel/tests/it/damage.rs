@@ -273,5 +273,5 @@ fn slots_and_counters_that_contradict_each_other_are_refused() {
     }
     // A second slot for the same key.
     let more = [("entries", 1), ("keys", 7)].map(|(it, more)| (it, read(&bytes, it) + more));
-    assert_eq!(refused(&with_word(word | (word & 0x3fff) << 14, &more)), "bucket");
+    assert_eq!(refused(&with_word(word | (word & 0x3fff) << 14, &more)), "distinct entries");
 }

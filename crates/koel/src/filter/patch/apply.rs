@@ -17,7 +17,7 @@ pub(super) fn apply<B: AsRef<[u8]>>(
     body: &Body<B>,
     patch: Message<'_>,
 ) -> Result<Body<Buffer>, PatchError> {
-    check(body)?;
+    body.require_sound()?;
     if patch.settings != body.settings() {
         return Err(PatchError::OtherSettings);
     }
@@ -48,11 +48,6 @@ pub(super) fn apply<B: AsRef<[u8]>>(
     let are_done = [&entries, &stash, &corrections].into_iter().all(Changes::are_done);
     let made = End { digest: digest(&patched), keys: patched.state.len };
     if are_done && made == patch.new { Ok(patched) } else { Err(PatchError::Forged) }
-}
-
-/// Refuses a filter that is not sound.
-pub(super) fn check<B: AsRef<[u8]>>(body: &Body<B>) -> Result<(), PatchError> {
-    if body.is_unverified() { body.verify().map_err(PatchError::Unsound) } else { Ok(()) }
 }
 
 /// The digest of a filter.

@@ -95,6 +95,12 @@ impl From<FullError> for PatchError {
     }
 }
 
+impl From<ImageError> for PatchError {
+    fn from(error: ImageError) -> Self {
+        MergeError::from(error).into()
+    }
+}
+
 impl From<MergeError> for PatchError {
     fn from(error: MergeError) -> Self {
         match error {

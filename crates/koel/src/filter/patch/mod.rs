@@ -115,8 +115,8 @@ impl<S: Store> CuckooFilter<S> {
     /// [`PatchError::Full`] if the new entries find no room.
     pub fn patch_to<T: Store>(&self, new: &CuckooFilter<T>) -> Result<Vec<u8>, PatchError> {
         make::check_alike(&self.body, &new.body)?;
-        apply::check(&self.body)?;
-        apply::check(&new.body)?;
+        self.body.require_sound()?;
+        new.body.require_sound()?;
         let patch = make::make(&self.body, &new.body, self.body.settings())?;
         self.patched(&patch)?;
         Ok(patch)
