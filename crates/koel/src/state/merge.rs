@@ -13,7 +13,7 @@
 
 use alloc::vec::Vec;
 
-use super::runs::{Joined, Run, cuts, join, next_group};
+use super::runs::{Joined, each_pair, each_run, join, next_group};
 use super::{Body, COPIES_IN_BUCKETS};
 use crate::error::FullError;
 use crate::image::Kind;
@@ -34,7 +34,7 @@ pub enum Merge {
     Max,
 }
 
-impl<B: AsRef<[u8]>> Body<B> {
+impl<B: AsRef<[u8]> + Sync> Body<B> {
     /// A lower bound for the counts of all keys of `prefix`.
     fn least_count(&self, prefix: Prefix) -> u64 {
         match self.table.addresses().location(prefix) {
@@ -48,34 +48,34 @@ impl<B: AsRef<[u8]>> Body<B> {
 }
 
 impl Body<Buffer> {
-    /// Adds the entries of another table. The caller sets the number of keys. After a failure this
-    /// table must be dropped.
-    pub(super) fn merge_table<O: AsRef<[u8]>>(
+    /// Adds the entries of another table to a copy of `before`. The caller sets the number of keys.
+    /// After a failure this table must be dropped.
+    pub(super) fn merge_table<O: AsRef<[u8]> + Sync>(
         &mut self,
+        before: &Self,
         other: &Body<O>,
         counts: Merge,
     ) -> Result<(), FullError> {
         match counts {
             Merge::Sum => self.add_all(other),
-            Merge::Max => self.raise_all(other),
+            Merge::Max => self.raise_all(before, other),
         }
     }
 
     /// Adds all entries of another table.
-    pub(super) fn add_all<O: AsRef<[u8]>>(&mut self, other: &Body<O>) -> Result<(), FullError> {
+    pub(super) fn add_all<O: AsRef<[u8]> + Sync>(
+        &mut self,
+        other: &Body<O>,
+    ) -> Result<(), FullError> {
         let addresses = other.table.addresses();
         if matches!(self.state.kind, Kind::Maplet | Kind::Expiring) {
             let mut entries = other.table.entries();
             return entries.try_for_each(|it| self.add_pair(it.prefix, other.in_slot(&it)));
         }
-        let mut run = Run::default();
-        for cut in cuts(other.table.base(), other.state.entries) {
-            run.read(other, &cut)?;
-            for (order, count) in run.entries() {
-                self.add_entry(addresses.ordered(order), count)?;
-            }
-        }
-        Ok(())
+        each_run(other, |_, run| {
+            let mut entries = run.entries();
+            entries.try_for_each(|(it, count)| self.add_entry(addresses.ordered(it), count))
+        })
     }
 
     /// Adds copies to a filter, or a count to a counting filter.
@@ -86,25 +86,26 @@ impl Body<Buffer> {
         }
     }
 
-    /// Raises the count of every key to its count in the other table.
-    fn raise_all<O: AsRef<[u8]>>(&mut self, other: &Body<O>) -> Result<(), FullError> {
-        let addresses = other.table.addresses();
-        let (mut ours, mut theirs, mut group) = (Run::default(), Run::default(), Vec::new());
-        for cut in cuts(addresses.base(), self.state.entries.max(other.state.entries)) {
-            ours.read(self, &cut)?;
-            theirs.read(other, &cut)?;
-            let mut joined = join([&ours, &theirs]);
+    /// Raises the count of every key to its count in the other table. `before` has what is in.
+    fn raise_all<O: AsRef<[u8]> + Sync>(
+        &mut self,
+        before: &Self,
+        other: &Body<O>,
+    ) -> Result<(), FullError> {
+        let (addresses, mut group) = (other.table.addresses(), Vec::new());
+        each_pair(before, other, |_, runs| {
+            let mut joined = join(runs);
             if !self.table.grows() {
                 for (order, [ours, theirs]) in joined {
                     self.add_entry(addresses.ordered(order), theirs.saturating_sub(ours))?;
                 }
-                continue;
+                return Ok(());
             }
             while next_group(&mut joined, addresses.base(), &mut group)? {
                 self.raise_group(addresses, &mut group)?;
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Raises the counts of entries that may be of the same keys, from the shortest. The count of a

@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 
 use super::Body;
 use super::cluster::{Found, Node, Pairs, pair_up};
-use super::runs::{Run, cuts, join, next_group};
+use super::runs::{each_pair, join, next_group};
 use crate::error::MemoryError;
 use crate::table::Prefix;
 
@@ -46,7 +46,7 @@ pub(crate) struct Overlap {
 ///
 /// # Errors
 /// [`MemoryError`] if there is no memory for the entries of a cut.
-pub(crate) fn relate<B: AsRef<[u8]>, O: AsRef<[u8]>>(
+pub(crate) fn relate<B: AsRef<[u8]> + Sync, O: AsRef<[u8]> + Sync>(
     first: &Body<B>,
     second: &Body<O>,
 ) -> Result<Overlap, MemoryError> {
@@ -54,15 +54,12 @@ pub(crate) fn relate<B: AsRef<[u8]>, O: AsRef<[u8]>>(
     let mut found = Overlap { lengths: [[0; 64]; 2], copies, distinct };
     let has_grown = first.table.grows() || second.table.grows();
     let (addresses, shared) = (first.table.addresses(), shared_length(first, second));
-    let (mut ours, mut theirs) = (Run::default(), Run::default());
     let (mut group, mut nodes): (_, Vec<Node>) = Default::default();
-    for cut in cuts(addresses.base(), first.state.entries.max(second.state.entries)) {
-        ours.read(first, &cut)?;
-        theirs.read(second, &cut)?;
-        let mut joined = join([&ours, &theirs]);
+    each_pair(first, second, |_, runs| {
+        let mut joined = join(runs);
         if !has_grown {
             joined.for_each(|(_, copies)| found.note_equals(copies));
-            continue;
+            return Ok(());
         }
         while next_group(&mut joined, addresses.base(), &mut group)? {
             nodes.clear();
@@ -77,7 +74,8 @@ pub(crate) fn relate<B: AsRef<[u8]>, O: AsRef<[u8]>>(
             }));
             found.note_group(&mut nodes, shared);
         }
-    }
+        Ok::<_, MemoryError>(())
+    })?;
     found.note_stash(0, first, second);
     found.note_stash(1, second, first);
     Ok(found)
@@ -86,7 +84,7 @@ pub(crate) fn relate<B: AsRef<[u8]>, O: AsRef<[u8]>>(
 impl Overlap {
     /// Adds the keys in the stash of a filter. Where the other filter has one in its table, its
     /// entry had no partner.
-    fn note_stash<B: AsRef<[u8]>, O: AsRef<[u8]>>(
+    fn note_stash<B: AsRef<[u8]> + Sync, O: AsRef<[u8]> + Sync>(
         &mut self,
         side: usize,
         own: &Body<B>,
@@ -113,7 +111,10 @@ impl Overlap {
 
 /// The parts of one void entry share at least so many bits: those of the shortest entry that a
 /// filter can have, or in a table that has grown far, nearly those of its buckets.
-fn shared_length<B: AsRef<[u8]>, O: AsRef<[u8]>>(first: &Body<B>, second: &Body<O>) -> u32 {
+fn shared_length<B: AsRef<[u8]> + Sync, O: AsRef<[u8]> + Sync>(
+    first: &Body<B>,
+    second: &Body<O>,
+) -> u32 {
     let base = first.table.base();
     let level = first.table.addresses().level().max(second.table.addresses().level());
     base.fraction_bits().max(level.saturating_sub(MOST_HALVES))
@@ -160,7 +161,7 @@ impl Overlap {
 
 impl Node {
     /// Notes what an entry is in one of the filters.
-    fn note<B: AsRef<[u8]>>(&mut self, side: usize, of: &Body<B>) {
+    fn note<B: AsRef<[u8]> + Sync>(&mut self, side: usize, of: &Body<B>) {
         let (addresses, prefix) = (of.table.addresses(), self.prefix);
         if self.copies[side] == 0 {
             return;

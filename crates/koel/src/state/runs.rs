@@ -28,7 +28,7 @@ const CUT: u64 = if cfg!(test) { 1 << 7 } else { 1 << 20 };
 const MOST_CUTS: u64 = 8;
 
 /// A range of orders of one base segment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Cut {
     segment: u64,
     pub(crate) orders: Range<u64>,
@@ -54,6 +54,74 @@ pub(crate) fn cuts(base: &Geometry, entries: u64) -> impl Iterator<Item = Cut> {
             Cut { segment, orders: at(cut)..at(cut + 1), is_last, of: cuts }
         })
     })
+}
+
+/// Passes each cut of a filter to `visit`, with its run, in order.
+///
+/// # Errors
+/// [`MemoryError`], and the first error of `visit`.
+pub(crate) fn each_run<B: AsRef<[u8]> + Sync, E: From<MemoryError>>(
+    of: &Body<B>,
+    mut visit: impl FnMut(&Cut, &Run) -> Result<(), E>,
+) -> Result<(), E> {
+    let read = |[run]: &mut [Run; 1], cut: &Cut| run.read(of, cut);
+    each_cut(of.table.base(), of.state.entries, read, |cut, [run]| visit(cut, run))
+}
+
+/// Passes each cut of two filters with the same base addresses to `visit`, with the runs of both.
+///
+/// # Errors
+/// [`MemoryError`], and the first error of `visit`.
+pub(crate) fn each_pair<B: AsRef<[u8]> + Sync, O: AsRef<[u8]> + Sync, E: From<MemoryError>>(
+    first: &Body<B>,
+    second: &Body<O>,
+    mut visit: impl FnMut(&Cut, [&Run; 2]) -> Result<(), E>,
+) -> Result<(), E> {
+    let read = |[ours, theirs]: &mut [Run; 2], cut: &Cut| {
+        ours.read(first, cut)?;
+        theirs.read(second, cut)
+    };
+    let entries = first.state.entries.max(second.state.entries);
+    each_cut(first.table.base(), entries, read, |cut, runs| visit(cut, runs.each_ref()))
+}
+
+/// Reads the runs of each cut, and passes them to `visit`, one cut after the other. With the
+/// `rayon` feature its threads read as many cuts at once, each into its own memory.
+fn each_cut<const N: usize, E: From<MemoryError>>(
+    base: &Geometry,
+    entries: u64,
+    read: impl Fn(&mut [Run; N], &Cut) -> Result<(), MemoryError> + Sync,
+    mut visit: impl FnMut(&Cut, &[Run; N]) -> Result<(), E>,
+) -> Result<(), E> {
+    let runs = || [(); N].map(|()| Run::default());
+    let mut cuts = cuts(base, entries);
+    #[cfg(not(feature = "rayon"))]
+    {
+        let mut runs = runs();
+        cuts.try_for_each(|cut| {
+            read(&mut runs, &cut)?;
+            visit(&cut, &runs)
+        })
+    }
+    #[cfg(feature = "rayon")]
+    {
+        use rayon::prelude::*;
+        let mut all = Vec::new();
+        all.resize_with(rayon::current_num_threads(), || (Cut::default(), runs()));
+        loop {
+            let mut count = 0;
+            for (cut, of) in all.iter_mut().zip(cuts.by_ref()).map(|(all, next)| (&mut all.0, next))
+            {
+                (*cut, count) = (of, count + 1);
+            }
+            if count == 0 {
+                return Ok(());
+            }
+            let all = &mut all[..count];
+            all.par_iter_mut().try_for_each(|(cut, runs)| read(runs, cut))?;
+            all.iter().try_for_each(|(cut, runs)| visit(cut, runs))?;
+        }
+    }
 }
 
 /// The entries of a cut in order.

@@ -9,12 +9,15 @@ use super::{Body, Merge};
 use crate::error::{FullError, MergeError};
 use crate::mem::buffer::Buffer;
 
-impl<B: AsRef<[u8]>> Body<B> {
+impl<B: AsRef<[u8]> + Sync> Body<B> {
     /// Whether equal keys have comparable entries in both bodies.
     ///
     /// # Errors
     /// [`MergeError::Incompatible`] with the first setting that differs.
-    pub(crate) fn check_alike<O: AsRef<[u8]>>(&self, other: &Body<O>) -> Result<(), MergeError> {
+    pub(crate) fn check_alike<O: AsRef<[u8]> + Sync>(
+        &self,
+        other: &Body<O>,
+    ) -> Result<(), MergeError> {
         let are_laid_out_alike = if self.table.grows() == other.table.grows() {
             self.layout() == other.layout()
         } else {
@@ -38,7 +41,7 @@ impl<B: AsRef<[u8]>> Body<B> {
 
 impl Body<Buffer> {
     /// Adds the keys of `other`. A view is verified first.
-    pub(crate) fn merge<B: AsRef<[u8]>>(
+    pub(crate) fn merge<B: AsRef<[u8]> + Sync>(
         &mut self,
         other: &Body<B>,
         counts: Merge,
@@ -51,10 +54,14 @@ impl Body<Buffer> {
 
     /// The union with `other`. A growable one grows if the union does not fit, or if one of both
     /// has grown.
-    fn merged<B: AsRef<[u8]>>(&self, other: &Body<B>, counts: Merge) -> Result<Self, MergeError> {
+    fn merged<B: AsRef<[u8]> + Sync>(
+        &self,
+        other: &Body<B>,
+        counts: Merge,
+    ) -> Result<Self, MergeError> {
         if !self.table.grows() && !other.table.grows() {
             let mut union = self.copy()?;
-            match union.merge_entries(other, counts) {
+            match union.merge_entries(self, other, counts) {
                 Err(full) if self.grows_instead(full) => {}
                 merged => return Ok(merged.map(|()| union)?),
             }
@@ -80,7 +87,7 @@ impl Body<Buffer> {
     }
 
     /// The union with `other` in a growing table, with room made for this many more entries.
-    fn merged_with_room<B: AsRef<[u8]>>(
+    fn merged_with_room<B: AsRef<[u8]> + Sync>(
         &self,
         other: &Body<B>,
         counts: Merge,
@@ -92,19 +99,20 @@ impl Body<Buffer> {
         union.reserve(room)?;
         union.start_to_grow()?;
         union.table.finish_widening();
-        union.merge_entries(other, counts)?;
+        union.merge_entries(self, other, counts)?;
         Ok(union)
     }
 
-    /// Adds the entries of `other`. After a failure this body must be dropped.
-    fn merge_entries<B: AsRef<[u8]>>(
+    /// Adds the entries of `other` to a copy of `before`. After a failure it must be dropped.
+    fn merge_entries<B: AsRef<[u8]> + Sync>(
         &mut self,
+        before: &Self,
         other: &Body<B>,
         counts: Merge,
     ) -> Result<(), FullError> {
         let (answers, ours) = (self.exact_union(other, counts)?, self.state.len);
         (self.state.side.stash, self.state.side.corrections) = Default::default();
-        self.merge_table(other, counts)?;
+        self.merge_table(before, other, counts)?;
         self.settle_union(answers, counts);
         self.state.len = self.len_of_union(ours, other.state.len)?;
         Ok(())
@@ -121,7 +129,7 @@ impl Body<Buffer> {
     /// Every address that has an exact answer in one of both, with what it has in the union: its
     /// copies beside the table of a sum, or in all of the larger count. A correction stays if the
     /// other filter does not report the key.
-    fn exact_union<B: AsRef<[u8]>>(
+    fn exact_union<B: AsRef<[u8]> + Sync>(
         &self,
         other: &Body<B>,
         counts: Merge,

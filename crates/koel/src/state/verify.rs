@@ -4,13 +4,13 @@
 //! Distinct entries are counted in [runs](super::runs). That is most of the time, and all of the
 //! memory. Each counter is looked up: there are few.
 
-use super::runs::{Run, cuts};
+use super::runs::each_run;
 use super::{Body, Expiry};
 use crate::error::{ImageError, MemoryError, require};
 use crate::image::Kind;
 use crate::packing::Bucket;
 
-impl<B: AsRef<[u8]>> Body<B> {
+impl<B: AsRef<[u8]> + Sync> Body<B> {
     /// Verifies a view, once. What is in memory is sound.
     pub(crate) fn require_sound(&self) -> Result<(), ImageError> {
         if self.is_unverified() { self.verify() } else { Ok(()) }
@@ -36,7 +36,7 @@ impl<B: AsRef<[u8]>> Body<B> {
     }
 }
 
-impl<B: AsRef<[u8]>> Body<B> {
+impl<B: AsRef<[u8]> + Sync> Body<B> {
     /// Checks every bucket, the padding, and the number of entries.
     fn verify_buckets(&self) -> Result<(), ImageError> {
         let (table, mut entries) = (&self.table, 0);
@@ -92,11 +92,11 @@ impl<B: AsRef<[u8]>> Body<B> {
 
     /// Counts the distinct entries. O(buckets), and the memory of a run.
     pub(crate) fn count_distinct(&self) -> Result<u64, MemoryError> {
-        let (mut run, mut distinct) = (Run::default(), 0);
-        for cut in cuts(self.table.base(), self.state.entries) {
-            run.read(self, &cut)?;
+        let mut distinct = 0;
+        each_run(self, |_, run| {
             distinct += run.distinct();
-        }
+            Ok::<_, MemoryError>(())
+        })?;
         Ok(distinct)
     }
 

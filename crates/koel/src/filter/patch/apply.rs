@@ -10,10 +10,10 @@ use crate::error::FullError;
 use crate::mem::buffer::Buffer;
 use crate::side::{Counters, MOST_ANSWERS};
 use crate::state::Body;
-use crate::state::runs::{Run, cuts};
+use crate::state::runs::each_run;
 
 /// The body that the patch makes of this one.
-pub(super) fn apply<B: AsRef<[u8]>>(
+pub(super) fn apply<B: AsRef<[u8]> + Sync>(
     body: &Body<B>,
     patch: Message<'_>,
 ) -> Result<Body<Buffer>, PatchError> {
@@ -51,7 +51,7 @@ pub(super) fn apply<B: AsRef<[u8]>>(
 }
 
 /// The digest of a filter.
-fn digest<B: AsRef<[u8]>>(of: &Body<B>) -> Digest {
+fn digest<B: AsRef<[u8]> + Sync>(of: &Body<B>) -> Digest {
     let (mut digest, side) = (Digest::default(), &of.state.side);
     let addresses = of.table.addresses();
     for segment in 0..1 << addresses.base().segment_bits() {
@@ -70,7 +70,7 @@ fn digest<B: AsRef<[u8]>>(of: &Body<B>) -> Digest {
 
 /// Takes entries out and adds others, a cut at a time: a cut has room for what is new once what is
 /// gone has left it.
-fn change_entries<B: AsRef<[u8]>>(
+fn change_entries<B: AsRef<[u8]> + Sync>(
     base: &Body<B>,
     patched: &mut Body<Buffer>,
     numbers: Numbers,
@@ -104,7 +104,7 @@ fn change_entries<B: AsRef<[u8]>>(
 
 /// Builds the new filter from all its entries. So its bytes depend on these alone, however the old
 /// one has grown. All entries have a slot before a copy gets a second one.
-fn build<B: AsRef<[u8]>>(
+fn build<B: AsRef<[u8]> + Sync>(
     base: &Body<B>,
     patched: &mut Body<Buffer>,
     numbers: Numbers,
@@ -129,7 +129,7 @@ fn build<B: AsRef<[u8]>>(
 
 /// Refuses a filter of which most slots would be empty, and which is larger than the old one: the
 /// patch does not decide how much memory is taken.
-fn check_room<B: AsRef<[u8]>>(
+fn check_room<B: AsRef<[u8]> + Sync>(
     base: &Body<B>,
     buckets: u64,
     [gone, added, _]: [u64; 3],
@@ -141,26 +141,23 @@ fn check_room<B: AsRef<[u8]>>(
 
 /// Calls `visit` with each entry of the old and of the new filter: its order, and its copies before
 /// and after; and with `None` after each cut.
-fn each_entry<B: AsRef<[u8]>>(
+fn each_entry<B: AsRef<[u8]> + Sync>(
     base: &Body<B>,
     numbers: Numbers,
     changes: &mut Changes<'_>,
     mut visit: impl FnMut(Option<(u64, [u64; 2])>) -> Result<(), PatchError>,
 ) -> Result<(), PatchError> {
-    let mut run = Run::default();
-    for cut in cuts(base.table.base(), base.state.entries) {
-        run.read(base, &cut)?;
-        changes.apply(numbers.of_run(&run), numbers.last(&cut), |number, copies| {
+    each_run(base, |cut, run| {
+        changes.apply(numbers.of_run(run), numbers.last(cut), |number, copies| {
             let order = numbers.order(number).ok_or(PatchError::Forged)?;
             visit(Some((order, copies)))
         })?;
-        visit(None)?;
-    }
-    Ok(())
+        visit(None)
+    })
 }
 
 /// Changes the stash and the corrections.
-fn change_exact<B: AsRef<[u8]>>(
+fn change_exact<B: AsRef<[u8]> + Sync>(
     base: &Body<B>,
     patched: &mut Body<Buffer>,
     [stash, corrections]: [&mut Changes<'_>; 2],

@@ -10,10 +10,10 @@ use super::message::{self, Content, Digest, End};
 use super::numbers::Numbers;
 use crate::error::MergeError;
 use crate::state::Body;
-use crate::state::runs::{Run, cuts};
+use crate::state::runs::each_pair;
 
 /// Refuses filters whose entries have different names, or whose settings differ otherwise.
-pub(super) fn check_alike<B: AsRef<[u8]>, O: AsRef<[u8]>>(
+pub(super) fn check_alike<B: AsRef<[u8]> + Sync, O: AsRef<[u8]> + Sync>(
     old: &Body<B>,
     new: &Body<O>,
 ) -> Result<(), PatchError> {
@@ -33,27 +33,24 @@ pub(super) fn check_alike<B: AsRef<[u8]>, O: AsRef<[u8]>>(
 }
 
 /// The patch that makes `new` of `old`.
-pub(super) fn make<B: AsRef<[u8]>, O: AsRef<[u8]>>(
+pub(super) fn make<B: AsRef<[u8]> + Sync, O: AsRef<[u8]> + Sync>(
     old: &Body<B>,
     new: &Body<O>,
     settings: u64,
 ) -> Result<Vec<u8>, PatchError> {
     let (mut diffs, mut digests) = (<[Diff; 3]>::default(), <[Digest; 2]>::default());
     let ([entries, stash, corrections], [one, other]) = (&mut diffs, &mut digests);
-    let (mut ours, mut theirs) = (Run::default(), Run::default());
     let buckets = match (old.table.grows(), new.table.grows()) {
         (_, true) => new.table.buckets(),
         (true, false) => new.table.base().buckets(),
         (false, false) => 0,
     };
     let numbers = Numbers::of(old, buckets).ok_or(PatchError::Forged)?;
-    for cut in cuts(old.table.base(), old.state.entries.max(new.state.entries)) {
-        ours.read(old, &cut)?;
-        theirs.read(new, &cut)?;
+    each_pair(old, new, |_, [ours, theirs]| {
         ours.entries().for_each(|it| one.add(Content::Entries, it));
         theirs.entries().for_each(|it| other.add(Content::Entries, it));
-        entries.read(numbers.of_run(&ours), numbers.of_run(&theirs))?;
-    }
+        Ok::<_, PatchError>(entries.read(numbers.of_run(ours), numbers.of_run(theirs))?)
+    })?;
     let (our_side, their_side) = (&old.state.side, &new.state.side);
     stash.read(
         our_side.stashed_keys().inspect(|it| one.add(Content::Stash, *it)),
