@@ -94,14 +94,14 @@ impl Marked {
     }
 
     /// The core of a fingerprint.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn core(self, fingerprint: u64) -> u64 {
         fingerprint >> (self.most + 1 + LOW_CORE) << LOW_CORE | fingerprint & LOW_CORE_MASK
     }
 
     /// The stored bits, with the mark above them.
-    #[inline]
-    fn field(self, fingerprint: u64) -> u64 {
+    #[inline(always)]
+    pub(crate) fn field(self, fingerprint: u64) -> u64 {
         fingerprint >> LOW_CORE & !(u64::MAX << (self.most + 1))
     }
 

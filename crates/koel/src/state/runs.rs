@@ -152,7 +152,7 @@ impl Run {
         let slots = usize::try_from(buckets).map_or(usize::MAX, |it| it.saturating_mul(SLOTS));
         let mut fits = orders.try_reserve(slots).is_ok();
         let is_whole = cut.of == 1;
-        table.each_order(cut.segment, |found, slots| {
+        table.each_order(cut.segment, start, |found, slots| {
             fits = fits && orders.try_reserve(found.len()).is_ok();
             if fits && is_whole {
                 orders.extend_from_slice(found);

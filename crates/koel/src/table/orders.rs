@@ -12,21 +12,28 @@ use core::ops::Range;
 use crate::address::geometry::Geometry;
 use crate::mem::vector::{BLOCK, InstructionSet};
 use crate::packing::{SLOTS, with_packing};
-use crate::table::Table;
+use crate::table::{LinearHashing, Table};
 
 /// A number for each slot of a block of buckets.
 type Each = [[u64; SLOTS]; BLOCK];
 
 impl<B: AsRef<[u8]>> Table<B> {
-    /// Calls `visit` with the orders and the slots of some entries, until it has had all entries of
-    /// a base segment. O(buckets of the segment).
+    /// Calls `visit` with the orders and the slots of some entries of a base segment, until it has
+    /// had all that are not below `least`, an order of the segment. O(buckets of the segment).
     #[inline]
-    pub(crate) fn each_order(&self, segment: u64, mut visit: impl FnMut(&[u64], &[u64])) {
+    pub(crate) fn each_order(
+        &self,
+        segment: u64,
+        least: u64,
+        mut visit: impl FnMut(&[u64], &[u64]),
+    ) {
         let size = u64::from(self.base().segment_buckets());
+        // The base bucket of an entry is never below that of its order.
+        let least = self.base().base_of(least).saturating_sub(segment * size);
         let mut found = [[[0; SLOTS]; BLOCK]; 2];
         // Each base bucket was split into one for each of these, or one less.
         for split_index in 0..self.buckets().div_ceil(self.base().buckets()) {
-            for start in (0..size).step_by(BLOCK) {
+            for start in (least..size).step_by(BLOCK) {
                 let locals = start..size.min(start + BLOCK as u64);
                 let len = self.orders_of(segment, split_index, locals, &mut found);
                 let [orders, slots] = &found;
@@ -58,42 +65,54 @@ impl<B: AsRef<[u8]>> Table<B> {
                 *slots = self.slots_in(packing, bucket);
             }
         });
-        if self.grows() {
-            for ((orders, slots), bucket) in orders.iter_mut().zip(&*slots).zip(buckets) {
-                let from = self.addresses.origin(bucket);
-                for (order, &slot) in orders.iter_mut().zip(slots) {
-                    let fingerprint = self.layout.fingerprint_of(slot);
-                    *order = self.addresses.order(&self.addresses.prefix_from(&from, fingerprint));
+        InstructionSet::best().run(
+            #[inline(always)]
+            || {
+                let fingerprints = slots.map(|it| it.map(|slot| self.layout.fingerprint_of(slot)));
+                if self.grows() {
+                    let buckets = (segment, split_index, locals);
+                    grown_orders(&self.addresses, buckets, &fingerprints, orders);
+                } else {
+                    fixed_orders(base, (first, first + locals.start), &fingerprints, orders);
                 }
-            }
-        } else {
-            let fingerprint_of = |slot| self.layout.fingerprint_of(slot);
-            InstructionSet::best().run(
-                #[inline(always)]
-                || fixed_orders(base, (first, first + locals.start), fingerprint_of, slots, orders),
-            );
-        }
+            },
+        );
         close_up([orders.as_flattened_mut(), slots.as_flattened_mut()], count * SLOTS)
     }
 }
 
-/// The orders in a table of one size: of slots of buckets in a row, in a segment that starts at
-/// `first`.
+/// The orders in a table of one size: of fingerprints of buckets in a row, in a segment that starts
+/// at `first`.
 #[inline(always)]
 fn fixed_orders(
     base: &Geometry,
     (first, bucket): (u64, u64),
-    fingerprint_of: impl Fn(u64) -> u64,
-    slots: &Each,
+    fingerprints: &Each,
     orders: &mut Each,
 ) {
     let bits = base.fraction_bits();
-    for ((orders, slots), bucket) in orders.iter_mut().zip(slots).zip(bucket..) {
-        for (order, &slot) in orders.iter_mut().zip(slots) {
-            let fingerprint = fingerprint_of(slot);
+    for ((orders, fingerprints), bucket) in orders.iter_mut().zip(fingerprints).zip(bucket..) {
+        for (order, &fingerprint) in orders.iter_mut().zip(fingerprints) {
             let core = fingerprint >> bits;
             let lower = bucket.min(base.reflected(first, bucket, core));
-            *order = base.order(lower, core, fingerprint, bits);
+            *order = base.order(lower, core, 1 << bits | fingerprint & !(u64::MAX << bits));
+        }
+    }
+}
+
+/// The orders in a growing table: of fingerprints of the buckets that some base buckets of a
+/// segment have become for a split index.
+#[inline(always)]
+fn grown_orders(
+    addresses: &LinearHashing,
+    (segment, split_index, locals): (u64, u64, Range<u64>),
+    fingerprints: &Each,
+    orders: &mut Each,
+) {
+    for ((orders, fingerprints), local) in orders.iter_mut().zip(fingerprints).zip(locals) {
+        let from = addresses.origin_at(segment, local, split_index);
+        for (order, &fingerprint) in orders.iter_mut().zip(fingerprints) {
+            *order = addresses.order_from(&from, fingerprint);
         }
     }
 }

@@ -272,16 +272,22 @@ impl Geometry {
 
     /// Where an entry comes in a [run](crate::state::runs): its name with the bits of the string in
     /// reverse, the first one highest. So a string comes between its continuations with a 0 and
-    /// those with a 1.
+    /// those with a 1. `marked` is the string with a one above its last bit.
     #[inline(always)]
-    pub(crate) fn order(&self, base: u64, core: u64, string: u64, length: u32) -> u64 {
-        self.name(base, core, reversed(string, length), length)
+    pub(crate) fn order(&self, base: u64, core: u64, marked: u64) -> u64 {
+        let end = self.end_of_names + self.fraction_bits;
+        (base << CORE_BITS | core) << (end + 1) | marked.reverse_bits() >> (u64::BITS - 1 - end)
     }
 
     /// The base, the core, the string and its length, of which this is the [order](Self::order).
     pub(crate) fn ordered(&self, order: u64) -> (u64, u64, u64, u32) {
         let (base, core, string, length) = self.parts_of_name(order);
         (base, core, reversed(string, length), length)
+    }
+
+    /// The base bucket of an order.
+    pub(crate) fn base_of(&self, order: u64) -> u64 {
+        order >> (u64::BITS - self.bits_of_bases())
     }
 
     /// The least number that is above the names of all entries with a smaller base bucket.

@@ -55,7 +55,7 @@ fn digest<B: AsRef<[u8]> + Sync>(of: &Body<B>) -> Digest {
     let (mut digest, side) = (Digest::default(), &of.state.side);
     let addresses = of.table.addresses();
     for segment in 0..1 << addresses.base().segment_bits() {
-        of.table.each_order(segment, |orders, _| {
+        of.table.each_order(segment, 0, |orders, _| {
             orders.iter().for_each(|&order| digest.add(Content::Entries, (order, 1)));
         });
     }

@@ -23,7 +23,7 @@ pub(crate) struct Origin {
 
 impl Origin {
     /// The bits of a string that the bucket stands for.
-    #[inline]
+    #[inline(always)]
     pub(super) fn string(&self, core: u64) -> u64 {
         (self.split_index ^ scatter(self.index, core)) & !(u64::MAX << self.level)
     }
@@ -45,10 +45,25 @@ impl LinearHashing {
         let is_base = split_index == 0;
         let segment = select_unpredictable(is_base, built, segment);
         let local = select_unpredictable(is_base, bucket - self.segment_start(built), local);
-        let base = self.segment_start(segment) + local;
-        let index = self.base.interleave(segment, local);
-        let level = self.level_of_number(index + (bucket - rest));
-        Origin { bucket, base, segment, local, index, split_index, level }
+        self.origin_at(segment, local, split_index)
+    }
+
+    /// Where the bucket comes from that a base bucket of a segment has become for a split index.
+    #[inline(always)]
+    pub(crate) fn origin_at(&self, segment: u64, local: u64, split_index: u64) -> Origin {
+        let (base, index) =
+            (self.segment_start(segment) + local, self.base.interleave(segment, local));
+        let number = split_index * self.base.buckets() + index;
+        let bucket = if split_index == 0 { base } else { number };
+        Origin {
+            bucket,
+            base,
+            segment,
+            local,
+            index,
+            split_index,
+            level: self.level_of_number(number),
+        }
     }
 
     /// The other bucket of a fingerprint; that of `from` itself if the fingerprint does not tell

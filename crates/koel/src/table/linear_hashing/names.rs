@@ -139,7 +139,17 @@ impl LinearHashing {
     #[inline]
     pub(crate) fn order(&self, prefix: &Prefix) -> u64 {
         let base = prefix.base.min(self.other_base(prefix));
-        self.base.order(base, prefix.core, prefix.string, prefix.length)
+        let marked = 1 << prefix.length | prefix.string & !(u64::MAX << prefix.length);
+        self.base.order(base, prefix.core, marked)
+    }
+
+    /// The order of a fingerprint in a bucket of a growing table.
+    #[inline(always)]
+    pub(crate) fn order_from(&self, from: &Origin, fingerprint: u64) -> u64 {
+        let core = self.marked.core(fingerprint);
+        let other = self.base.reflected(self.segment_start(from.segment), from.base, core);
+        let marked = self.marked.field(fingerprint) << from.level | from.string(core);
+        self.base.order(from.base.min(other), core, marked)
     }
 
     /// The zeros at the end of all orders.
