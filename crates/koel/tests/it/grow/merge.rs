@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use koel::{Builder, CuckooFilter, Merge, MergeError};
-use testkit::keys::{self, at, splitmix64};
+use koel::{Builder, CuckooFilter, FilterView, Merge, MergeError, Prefer};
+use testkit::keys::{self, at, hashes, splitmix64};
 
 use super::{builders, in_segments, insert, measured_rate};
-use crate::support::{forged, with_counts};
+use crate::support::{forged, read, with_counts};
 
 /// A filter of these ranges of the hashes of seed 5, in order.
 fn filled<const PARTS: usize>(
@@ -208,4 +208,48 @@ fn the_larger_of_counts_beyond_63_bits_is_not_their_sum() {
     filter.merge(&twin, Merge::Max).unwrap();
     assert_eq!(filter, twin);
     assert!(filter.merge(&twin, Merge::Sum).is_err() && filter == twin);
+}
+
+/// A filter widens its buckets while it is used, and a view has them as they were saved.
+#[test]
+fn a_view_does_in_everything_what_its_filter_does_while_buckets_are_widened() {
+    let mut narrow = 0;
+    for (seed, prefer) in (0..16).zip([Prefer::Small, Prefer::Fast].into_iter().cycle()) {
+        let growing = |seed: u64, further: u64| {
+            let builder = CuckooFilter::builder(9000, 0.01).prefer(prefer).growable();
+            let (mut filter, mut keys) = (builder.build().unwrap(), hashes(seed, u64::MAX));
+            while !filter.has_grown() {
+                keys.by_ref().take(3).for_each(|key| filter.insert(&key).unwrap());
+            }
+            (0..further).zip(keys).for_each(|(_, key)| filter.insert(&key).unwrap());
+            hashes(seed, 90).for_each(|key| assert!(filter.remove(&key)));
+            (0..9).for_each(|_| filter.insert(&seed).unwrap());
+            filter
+        };
+        let further = if seed % 4 == 3 { 9000 } else { 2 * (seed % 4) };
+        let (one, other) = (growing(seed, 0), growing(seed / 2, further));
+        let [our_bytes, their_bytes] = [&one, &other].map(|filter| filter.to_bytes());
+        narrow += read(&their_bytes, "narrow buckets");
+        let ours = FilterView::open(&our_bytes).unwrap();
+        let theirs = FilterView::open(&their_bytes).unwrap();
+        assert!(theirs.to_owned().unwrap() == other, "{seed}");
+        assert_eq!(one.compare(&other).unwrap(), ours.compare(&theirs).unwrap(), "{seed}");
+        let patch = one.patch_to(&other).unwrap();
+        assert!(ours.patch_to(&theirs).unwrap() == patch, "{seed}");
+        let patched = one.patched(&patch).unwrap().to_bytes();
+        assert!(ours.patched(&patch).unwrap().to_bytes() == patched, "{seed}");
+        for counts in [Merge::Sum, Merge::Max] {
+            let mut union = one.clone();
+            union.merge(&other, counts).unwrap();
+            let mut of_views = ours.to_owned().unwrap();
+            of_views.merge(&theirs, counts).unwrap();
+            assert!(of_views.to_bytes() == union.to_bytes(), "{counts:?}, {seed}");
+        }
+        let [fitted, of_view] = [one, ours.to_owned().unwrap()].map(|mut filter| {
+            filter.shrink_to_fit();
+            filter.to_bytes()
+        });
+        assert!(fitted == of_view, "{seed}");
+    }
+    assert!(narrow > 0, "some are saved before all buckets are wide");
 }
