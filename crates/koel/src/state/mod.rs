@@ -48,7 +48,7 @@ mod verify;
 
 pub(crate) use body::Body;
 pub use merge::Merge;
-pub(crate) use relate::{Lengths, Overlap, relate};
+pub(crate) use relate::{Lengths, Overlap, are_same, relate};
 pub(crate) use stamps::Expiry;
 
 use crate::error::FullError;

@@ -81,6 +81,29 @@ pub(crate) fn relate<B: AsRef<[u8]> + Sync, O: AsRef<[u8]> + Sync>(
     Ok(found)
 }
 
+/// Whether two filters with the same addresses have the same entries, copies and exact answers.
+///
+/// # Errors
+/// [`MemoryError`] if there is no memory for the entries of a cut.
+pub(crate) fn are_same<B: AsRef<[u8]> + Sync, O: AsRef<[u8]> + Sync>(
+    first: &Body<B>,
+    second: &Body<O>,
+) -> Result<bool, MemoryError> {
+    let (ours, theirs) = (&first.state.side, &second.state.side);
+    if !ours.stashed_keys().eq(theirs.stashed_keys())
+        || !ours.corrections.iter().eq(theirs.corrections.iter())
+        || first.state.len != second.state.len
+    {
+        return Ok(false);
+    }
+    // No error, where an entry differs.
+    let all = each_pair(first, second, |_, runs| {
+        let same = join(runs).all(|(_, [ours, theirs])| ours == theirs);
+        if same { Ok(()) } else { Err(None) }
+    });
+    all.map_or_else(|error: Option<_>| error.map_or(Ok(false), Err), |()| Ok(true))
+}
+
 impl Overlap {
     /// Adds the keys in the stash of a filter. Where the other filter has one in its table, its
     /// entry had no partner.

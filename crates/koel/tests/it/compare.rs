@@ -174,3 +174,25 @@ fn entries_lists_every_entry_and_the_counts_add_up() {
     assert_eq!(entries.values().sum::<u64>(), filter.len());
     assert!(entries.values().all(|&count| count > 0));
 }
+
+#[test]
+fn filters_hold_the_same_exactly_if_no_entry_differs() {
+    let keys: Vec<_> = hashes(6, 15_000).collect();
+    let backwards: Vec<_> = keys.iter().rev().copied().collect();
+    let (one, mut other) = (filter_of(0.001, 0, &keys), filter_of(0.001, 0, &backwards));
+    assert!(one.holds_the_same(&other).unwrap() && one != other);
+    let bytes = other.to_bytes();
+    assert!(one.holds_the_same(&FilterView::open(&bytes).unwrap()).unwrap());
+    other.insert(&keys[0]).unwrap();
+    assert!(!one.holds_the_same(&other).unwrap());
+    other.remove(&keys[1]);
+    assert!(!one.holds_the_same(&other).unwrap() && one.len() == other.len());
+    other.remove(&keys[0]);
+    other.insert(&keys[1]).unwrap();
+    assert!(other.holds_the_same(&one).unwrap());
+    let listed = |key: &u64| other.contains(key);
+    let absent: Vec<u64> = hashes(7, 90_000).filter(|key| listed(key)).take(1).collect();
+    assert_eq!(other.refute_many(&absent), Ok(1));
+    assert!(!other.holds_the_same(&one).unwrap());
+    assert!(one.holds_the_same(&filter_of(0.01, 0, &keys)).is_err());
+}
