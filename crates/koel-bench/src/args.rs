@@ -26,6 +26,8 @@ pub(crate) enum Command {
     /// The maplet with run ids and with locations: throughput, wrong values, and the cost of
     /// counting
     Maplet(SizesArgs),
+    /// Merges, comparisons, patches and checks of whole filters, beside inserting their keys
+    Whole(SizesArgs),
     /// Filters that forget keys after a window: memory, inserts, pauses, keys forgotten early
     Expiring(ExpiringArgs),
     /// Koel's stores compared with others: loading, single gets, opening, and bytes used

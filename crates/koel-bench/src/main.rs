@@ -4,6 +4,7 @@
 //! * `threads`: filters that threads can share
 //! * `growth`: growable filters from a thousand keys on
 //! * `map`: the exact map; `maplet`: the maplet
+//! * `whole`: merges and other operations on whole filters
 //! * `expiring`: filters that forget keys after a window
 //! * `stores`: Koel's stores and others; `runs`: absent keys in many unmerged runs; `ycsb`: its six
 //!   workloads; `overwrites`: the cost of the log store's compaction
@@ -28,6 +29,7 @@ mod subject;
 mod subjects;
 mod table;
 mod threads;
+mod whole;
 
 use std::process::ExitCode;
 
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Command::Filters(args) => filters::run(&args),
         Command::Map(args) => map::run(&args),
         Command::Maplet(args) => maplet::run(&args),
+        Command::Whole(args) => whole::run(&args),
         Command::Expiring(args) => expiring::run(&args),
         Command::Stores(args) => stores::run(&args),
         Command::Runs(args) => stores::runs::run(&args),

@@ -81,7 +81,7 @@ fn an_unknown_filter_is_refused_with_the_names_of_the_known_ones() {
 /// Without the check, the allocation aborted the process, with a trace instead of a message.
 #[test]
 fn more_keys_than_the_memory_holds_are_refused() {
-    let of_keys = ["filters", "growth", "map", "maplet", "threads"];
+    let of_keys = ["filters", "growth", "map", "maplet", "threads", "whole"];
     for command in of_keys {
         let arguments = [command, "--keys", "1e15"];
         let output =
@@ -205,6 +205,18 @@ fn maplet_prints_figures_of_both_shapes_and_of_counting() {
     let text = printed(&["maplet", "--keys", "1e3", "--reps", "1"]);
     let names = text.lines().find(|line| line.starts_with("| maplet")).expect("a heading");
     assert!(names.contains("location, plain 4x24+40, 1000 entries"), "{names}");
+}
+
+#[test]
+fn whole_prints_an_object_for_each_operation_and_koel_has_all_of_them() {
+    let lines = objects(&printed(&["whole", "--keys", "2e4", "--reps", "1", "--json"]));
+    assert_eq!(lines.len(), 10);
+    let has = |line: &Value, name: &str| line[name].as_f64().is_some_and(|figure| figure > 0.0);
+    let count = |name| lines.iter().filter(|line| has(line, name)).count();
+    assert_eq!(["koel-small grown", "koel-fast grown"].map(count), [10, 10]);
+    // What does not grow does not shrink.
+    assert_eq!(["koel-small", "koel-fast"].map(count), [9, 9]);
+    assert_eq!(["qfilter", "fastbloom", "hashbrown", "sorted"].map(count), [6, 4, 6, 6]);
 }
 
 #[test]
