@@ -2,7 +2,7 @@
 //!
 //! Unlike a time, a count is the same in every run, so a change of a few percent is visible on a
 //! busy machine. Counts do not show the memory: a cache miss costs no instruction.
-//! `scripts/instructions` runs these benches and those of `faces.rs`, `keys.rs` and
+//! `scripts/instructions` runs these benches and those of `faces.rs`, `keys.rs`, `whole.rs` and
 //! `corrections.rs`, and compares them with counts.txt.
 //!
 //! * Only the body of each function below is counted, not its setup, nor the drop of its result.

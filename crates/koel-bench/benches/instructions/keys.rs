@@ -1,16 +1,14 @@
-//! Instruction counts of lookups of keys that the filter hashes itself, and of the operations on
-//! whole filters: counts, merges and comparisons. See `filter.rs`.
+//! Instruction counts of lookups of keys that the filter hashes itself, and of counts. See
+//! `filter.rs`.
 
 #![expect(missing_docs, reason = "the macros of the harness make public items")]
 
 #[expect(dead_code, reason = "keys are not hashed here before they are counted")]
 mod shared;
 
-use std::hint::black_box;
-
 use gungraun::{library_benchmark, library_benchmark_group, main};
-use koel::{ConcurrentFilter, CuckooFilter, KeyHash, Merge, Prefer};
-use shared::{ABSENT, CAPACITY, KEYS, PRESENT, config, keys, unknown, without_branches};
+use koel::{ConcurrentFilter, CuckooFilter, KeyHash, Prefer};
+use shared::{CAPACITY, KEYS, PRESENT, config, unknown, without_branches};
 use testkit::keys::hashes;
 
 /// Keys of one type.
@@ -48,10 +46,9 @@ impl<T> Case<T> {
     }
 }
 
-/// Two filters that have half of their keys in common, and keys to count in the first.
-struct Pair {
-    one: CuckooFilter,
-    other: CuckooFilter,
+/// A filter, and keys to count in it.
+struct Counted {
+    filter: CuckooFilter,
     hashes: Vec<KeyHash>,
     counts: Vec<u64>,
 }
@@ -74,19 +71,14 @@ fn concurrent(keys: fn(Vec<u64>) -> Keys) -> Box<Case<ConcurrentFilter>> {
     Case::new(filter, keys(unknown()))
 }
 
-fn pair(prefer: Prefer) -> Box<Pair> {
+/// A filter that is half full.
+fn counted(prefer: Prefer) -> Box<Counted> {
     let rate = if prefer == Prefer::Fast { 0.002 } else { 0.001 };
     let builder = CuckooFilter::builder(CAPACITY, rate).prefer(prefer).trust_hashes();
-    let of = |hashes: &[KeyHash]| {
-        let mut filter = builder.build().expect("a filter");
-        filter.insert_many(hashes).expect("room for the capacity");
-        filter
-    };
-    let half = CAPACITY / 2;
-    let (first, second) = (keys(PRESENT, half), keys(ABSENT, half / 2));
-    let (one, other) = (of(&first), of(&[&first[..first.len() / 2], &second].concat()));
+    let mut filter = builder.build().expect("a filter");
+    filter.insert_many(&shared::keys(PRESENT, CAPACITY / 2)).expect("room for the capacity");
     let hashes = unknown().into_iter().map(KeyHash::new).collect();
-    Box::new(Pair { one, other, hashes, counts: vec![0; KEYS] })
+    Box::new(Counted { filter, hashes, counts: vec![0; KEYS] })
 }
 
 // ---- benches
@@ -137,40 +129,24 @@ fn concurrent_contains_key_many(
     case
 }
 
-#[library_benchmark(setup = pair)]
+#[library_benchmark(setup = counted)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn count(mut pair: Box<Pair>) -> Box<Pair> {
-    for (count, hash) in pair.counts.iter_mut().zip(&pair.hashes) {
-        *count = pair.one.count(hash);
+fn count(mut case: Box<Counted>) -> Box<Counted> {
+    let Counted { filter, hashes, counts } = &mut *case;
+    for (count, hash) in counts.iter_mut().zip(hashes) {
+        *count = filter.count(hash);
     }
-    pair
+    case
 }
 
-#[library_benchmark(setup = pair)]
+#[library_benchmark(setup = counted)]
 #[bench::fast(Prefer::Fast)]
 #[bench::small(Prefer::Small)]
-fn count_many(mut pair: Box<Pair>) -> Box<Pair> {
-    let Pair { one, hashes, counts, .. } = &mut *pair;
-    one.count_many(hashes, counts);
-    pair
-}
-
-#[library_benchmark(setup = pair)]
-#[bench::fast(Prefer::Fast)]
-#[bench::small(Prefer::Small)]
-fn merge(mut pair: Box<Pair>) -> Box<Pair> {
-    let Pair { one, other, .. } = &mut *pair;
-    one.merge(other, Merge::Max).expect("room for the union");
-    pair
-}
-
-#[library_benchmark(setup = pair)]
-#[bench::fast(Prefer::Fast)]
-#[bench::small(Prefer::Small)]
-fn compare(pair: Box<Pair>) -> Box<Pair> {
-    black_box(pair.one.compare(&pair.other).expect("filters of one shape"));
-    pair
+fn count_many(mut case: Box<Counted>) -> Box<Counted> {
+    let Counted { filter, hashes, counts } = &mut *case;
+    filter.count_many(hashes, counts);
+    case
 }
 
 library_benchmark_group!(
@@ -182,8 +158,6 @@ library_benchmark_group!(
         concurrent_contains_key_many,
         count,
         count_many,
-        merge,
-        compare,
     ]
 );
 
