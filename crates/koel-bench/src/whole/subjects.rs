@@ -1,8 +1,8 @@
 //! Koel's filters, and what else holds keys and can be merged as a whole: a quotient filter, a
 //! Bloom filter, and two exact sets.
 //!
-//! Roaring bitmaps are not here: they are for numbers near each other, and of random keys of 64 bits
-//! `roaring` makes nearly as many bitmaps as there are keys.
+//! Roaring bitmaps are not here: they are for numbers near each other, and of random keys of 64
+//! bits `roaring` makes nearly as many bitmaps as there are keys.
 
 use fastbloom::BloomFilter;
 use hashbrown::HashSet;
