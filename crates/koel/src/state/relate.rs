@@ -58,7 +58,7 @@ pub(crate) fn relate<B: AsRef<[u8]> + Sync, O: AsRef<[u8]> + Sync>(
     each_pair(first, second, |_, runs| {
         let mut joined = join(runs);
         if !has_grown {
-            joined.for_each(|(_, copies)| found.note_equals(copies));
+            joined.for_each(|(_, copies)| found.note_equals(copies, false));
             return Ok(());
         }
         while next_group(&mut joined, addresses.base(), &mut group)? {
@@ -159,27 +159,40 @@ impl Overlap {
         [copies, Found { alone, common }]
     }
 
-    /// Adds an entry of filters of one size. Those of both that are not equal are unrelated.
-    fn note_equals(&mut self, copies: [u64; 2]) {
+    /// Adds an entry that is related to no other one.
+    fn note_equals(&mut self, copies: [u64; 2], are_short: bool) {
         let once = copies.map(|count| count.min(1));
         for (pairs, copies) in [(&mut self.copies, copies), (&mut self.distinct, once)] {
             let equal = copies[0].min(copies[1]);
-            pairs.add(equal, false, false);
+            pairs.add(equal, false, are_short);
             [0, 1].into_iter().for_each(|side| pairs.add_alone(side, copies[side] - equal));
         }
     }
 
-    /// Adds entries that may be of the same keys, and makes each of them one copy.
+    /// Adds entries that may be of the same keys, and makes each of them one copy. Most are not.
     fn note_group(&mut self, nodes: &mut [Node], shared: u32) {
-        pair_up(nodes, shared, &mut self.copies);
-        for node in &mut *nodes {
+        for node in &*nodes {
             for (lengths, count) in self.lengths.iter_mut().zip(node.copies) {
                 lengths[node.prefix.length as usize % 64] += count.min(1);
             }
-            node.copies = node.copies.map(|copies| copies.min(1));
         }
+        if are_unrelated(nodes) {
+            let are_short = |node: &Node| node.is_short == [true; 2];
+            return nodes.iter().for_each(|it| self.note_equals(it.copies, are_short(it)));
+        }
+        pair_up(nodes, shared, &mut self.copies);
+        nodes.iter_mut().for_each(|it| it.copies = it.copies.map(|copies| copies.min(1)));
         pair_up(nodes, shared, &mut self.distinct);
     }
+}
+
+/// Whether none of these is void, and none a prefix of another one: that would be next to it.
+fn are_unrelated(nodes: &[Node]) -> bool {
+    let is_related = |pair: &[Node]| {
+        let [one, other] = [pair[0].prefix, pair[1].prefix];
+        one.in_common(&other) == Some(one.length.min(other.length))
+    };
+    nodes.iter().all(|node| node.is_void == [false; 2]) && !nodes.windows(2).any(is_related)
 }
 
 impl Node {
