@@ -8,7 +8,7 @@ macro_rules! hosted_face {
         impl $Face {
             /// [`from_bytes`](Self::from_bytes) of bytes that this library wrote and that nobody
             /// else could change: a file of your own. Checks the header and the checksum only, in a
-            /// fiftieth of the time, so damage is noticed.
+            /// twentieth of the time, so damage is noticed.
             ///
             /// Never for bytes of strangers, who can make a checksum: a forged filter may then
             /// answer wrongly, and its changes may panic. Memory stays safe.
