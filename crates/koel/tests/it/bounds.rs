@@ -2,8 +2,8 @@
 //! chose for one pair of buckets.
 
 use koel::{
-    Builder, CountingFilter, CuckooFilter, ExpiringFilter, FilterView, FullError, Merge, Prefer,
-    WhenFull,
+    Builder, CountingFilter, CuckooFilter, ExpiringFilter, FilterView, FullError, Merge,
+    MergeError, Prefer, WhenFull,
 };
 use testkit::addressing::Addressing;
 use testkit::audit::audit;
@@ -198,6 +198,49 @@ fn a_fixed_filter_takes_its_capacity_of_chosen_keys_and_refuses_more_unchanged()
     let mut limited = built(3);
     let inserted = keys.iter().take_while(|&&hash| limited.insert(&at(hash)).is_ok()).count();
     assert_eq!((inserted, limited.stashed_keys()), (11, 3));
+}
+
+/// Keys in the stash of one filter may be in the table of the other, in its stash, or nowhere. A
+/// union stashes none from a table, since entries do not tell their keys: it may find no room.
+#[test]
+fn a_union_counts_the_keys_of_two_stashes_or_changes_nothing() {
+    let copies = |side: u64, number: u64| keys::splitmix64(number << 1 | side) % 6;
+    for prefer in [Prefer::Small, Prefer::Fast] {
+        let mut stashed = [0; 2];
+        for (built, keys) in filters(prefer).iter().flat_map(|it| chosen(it).map(|keys| (it, keys)))
+        {
+            let [one, other] = [0, 1].map(|side| {
+                let mut filter = built.clone();
+                for (number, &hash) in (0..).zip(&keys) {
+                    (0..copies(side, number)).for_each(|_| filter.insert(&at(hash)).unwrap());
+                }
+                filter
+            });
+            for (into, from) in [(&one, &other), (&other, &one)] {
+                for counts in [Merge::Sum, Merge::Max] {
+                    let mut union = into.clone();
+                    let merged = union.merge(from, counts);
+                    assert_eq!(union.verify(), Ok(()));
+                    assert_eq!(audit(&union.to_bytes()), Ok(()));
+                    if merged.is_err() {
+                        assert!(matches!(merged, Err(MergeError::Full(FullError::Slots { .. }))));
+                        assert!(union == *into && !union.has_grown());
+                        continue;
+                    }
+                    stashed[usize::from(counts == Merge::Max)] += union.stashed_keys();
+                    for (number, &hash) in (0..).zip(&keys) {
+                        let both = [0, 1].map(|side| copies(side, number));
+                        let least = match counts {
+                            Merge::Sum => both[0] + both[1],
+                            Merge::Max => both[0].max(both[1]),
+                        };
+                        assert!(union.count(&at(hash)) >= least, "{counts:?}, key {number}");
+                    }
+                }
+            }
+        }
+        assert!(stashed[0] > 100 && stashed[1] > 100, "{stashed:?}");
+    }
 }
 
 #[test]
