@@ -10,15 +10,33 @@ macro_rules! hosted_face {
             /// else could change: a file of your own. Checks the header and the checksum only, in a
             /// twentieth of the time, so damage is noticed.
             ///
+            /// The buckets are copied to `memory`, as by [`try_clone_in`](Self::try_clone_in).
+            ///
             /// Never for bytes of strangers, who can make a checksum: a forged filter may then
             /// answer wrongly, and its changes may panic. Memory stays safe.
             ///
             /// # Errors
             /// As [`from_bytes`](Self::from_bytes), but for forged bytes.
-            pub fn from_trusted_bytes(bytes: &[u8]) -> Result<Self, $crate::ImageError> {
+            pub fn from_trusted_bytes(
+                bytes: &[u8],
+                memory: alloc::vec::Vec<u64>,
+            ) -> Result<Self, $crate::ImageError> {
                 let view = $View::open(bytes)?;
                 view.verify_checksum()?;
-                Ok(Self { body: view.body.copy()? })
+                Ok(Self { body: view.body.copy_in(memory)? })
+            }
+
+            /// [`try_clone`](Self::try_clone) with the buckets in this memory, whose content does
+            /// not matter, or elsewhere if it has fewer bytes than the image. For those who copy
+            /// while others wait: the system gives no page for memory that was written to before.
+            ///
+            /// # Errors
+            /// [`MemoryError`](crate::MemoryError) if there is no memory for the copy.
+            pub fn try_clone_in(
+                &self,
+                memory: alloc::vec::Vec<u64>,
+            ) -> Result<Self, $crate::MemoryError> {
+                Ok(Self { body: self.body.copy_in(memory)? })
             }
 
             /// The bytes of memory that it has allocated beside the value itself, about: buckets,

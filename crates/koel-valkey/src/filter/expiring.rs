@@ -83,7 +83,7 @@ impl Expiring {
         let NativeHeader { error, capacity, deleted, options, .. } = header;
         let filter = match of {
             Origin::Anywhere => ExpiringFilter::from_bytes(image)?,
-            Origin::DataSet => ExpiringFilter::from_trusted_bytes(image)?,
+            Origin::DataSet => ExpiringFilter::from_trusted_bytes(image, Vec::new())?,
         };
         Ok(Self { filter, capacity, error, deleted, expired, options })
     }

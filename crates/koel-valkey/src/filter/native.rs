@@ -115,7 +115,7 @@ impl Native {
         let NativeHeader { error, capacity, deleted, options, .. } = header;
         let filter = match of {
             Origin::Anywhere => CuckooFilter::from_bytes(image)?,
-            Origin::DataSet => CuckooFilter::from_trusted_bytes(image)?,
+            Origin::DataSet => CuckooFilter::from_trusted_bytes(image, Vec::new())?,
         };
         Ok(Self { filter, capacity, error, deleted, options, watch: 0 })
     }

@@ -66,6 +66,18 @@ impl Buffer {
         Some(copy)
     }
 
+    /// A copy in these words, whatever they are. `None` if they are too few, or none.
+    pub(crate) fn copy_in(bytes: &[u8], mut memory: Vec<u64>) -> Option<Self> {
+        let words = words(bytes.len());
+        if memory.is_empty() || memory.len() < words {
+            return None;
+        }
+        memory.truncate(words);
+        let mut copy = Self::from_words(memory);
+        copy.as_mut().copy_from_slice(bytes);
+        Some(copy)
+    }
+
     /// A copy in memory of the same kind. `None` where the system has no memory for it.
     pub(crate) fn try_clone(&self) -> Option<Self> {
         Self::copy_of(self.as_ref(), self.has_addresses_to_grow())

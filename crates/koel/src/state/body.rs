@@ -72,9 +72,14 @@ impl<B: AsRef<[u8]>> Body<B> {
 
     /// A copy in its own memory.
     pub(crate) fn copy(&self) -> Result<Body<Buffer>, MemoryError> {
+        self.copy_in(Vec::new())
+    }
+
+    /// A copy with the buckets in these words, or elsewhere if they are too few.
+    pub(crate) fn copy_in(&self, memory: Vec<u64>) -> Result<Body<Buffer>, MemoryError> {
         let grows = self.state.kind == Kind::Filter && self.state.profile.growable;
         let no_memory = MemoryError { bytes: self.size_in_bytes() };
-        let table = self.table.copy(grows).ok_or(no_memory)?;
+        let table = self.table.copy_in(memory, grows).ok_or(no_memory)?;
         let body = Body::new(table, self.state.copy().ok_or(no_memory)?);
         body.with_counted_stamps().ok_or(no_memory)
     }

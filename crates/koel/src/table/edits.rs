@@ -167,6 +167,7 @@ mod tests {
     use crate::mem::vector::each_set;
     use crate::packing::{Codec, Layout};
     use crate::table::{Put, Taken, table_bytes};
+    use alloc::vec::Vec;
     use testkit::keys::splitmix64 as hash;
 
     fn table(codec: Codec, width: u32, buckets: u32) -> Table<Buffer> {
@@ -204,7 +205,7 @@ mod tests {
         each_set(|set| {
             for mut table in tables() {
                 assert!(table.plans_edits::<PUTS>());
-                let mut one_by_one = table.copy(false).unwrap();
+                let mut one_by_one = table.copy_in(Vec::new(), false).unwrap();
                 let mut edits = BlockEdits::<PUTS>::new();
                 let (mut planned, mut alone, mut refused) = (0, 0, 0);
                 in_blocks(&mut table, set, 40, |table, locations| {
@@ -245,7 +246,7 @@ mod tests {
                         }
                     }
                 });
-                let mut one_by_one = table.copy(false).unwrap();
+                let mut one_by_one = table.copy_in(Vec::new(), false).unwrap();
                 let mut edits = BlockEdits::<TAKES>::new();
                 let (mut planned, mut copies, mut absent) = (0, 0, 0);
                 in_blocks(&mut table, set, 20, |table, locations| {

@@ -16,6 +16,7 @@
 //! | `search`, `room` | the search for room, and what it asks of a table |
 //! | `blocks`, `edits` | batches: blocks of 64 keys, and edits planned for a block |
 
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use bytemuck::try_cast_slice_mut;
@@ -321,10 +322,11 @@ impl<B: AsRef<[u8]>> Table<B> {
         packing.candidates::<M>(self.bytes(), self.starts(pair), keys)
     }
 
-    /// A copy in memory of its own, to grow in if it `grows`. `None` where the system has no memory
-    /// for it.
-    pub(crate) fn copy(&self, grows: bool) -> Option<Table<Buffer>> {
-        let bytes = Buffer::copy_of(self.bytes(), grows || self.grows())?;
+    /// A copy in these words or, if they are too few, in memory of its own, to grow in if it
+    /// `grows`. `None` where the system has no memory for it.
+    pub(crate) fn copy_in(&self, memory: Vec<u64>, grows: bool) -> Option<Table<Buffer>> {
+        let bytes = Buffer::copy_in(self.bytes(), memory)
+            .or_else(|| Buffer::copy_of(self.bytes(), grows || self.grows()))?;
         let copy = Table::new(self.addresses.clone(), self.layout, bytes);
         Some(copy.with_weight(self.match_weight).restored())
     }

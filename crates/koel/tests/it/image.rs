@@ -36,6 +36,29 @@ fn samples() -> Vec<CuckooFilter> {
     builders.into_iter().map(|builder| fill(builder.build().unwrap())).collect()
 }
 
+/// Whatever is in that memory, and however much there is of it.
+#[test]
+fn a_copy_in_memory_of_the_caller_is_equal() {
+    let grown = || {
+        let mut filter = CuckooFilter::builder(9, 0.01).growable().build().unwrap();
+        keys::hashes(1, 700).for_each(|hash| filter.insert(&at(hash)).unwrap());
+        filter
+    };
+    for mut filter in samples().into_iter().chain([grown()]) {
+        let bytes = filter.to_bytes();
+        for words in [0, 1, bytes.len() / 8, bytes.len() / 8 + 100] {
+            let memory = || vec![u64::MAX; words];
+            let mut copy = filter.try_clone_in(memory()).unwrap();
+            assert!(copy == filter && copy.to_bytes() == bytes);
+            assert!(CuckooFilter::from_trusted_bytes(&bytes, memory()).unwrap() == filter);
+            let more = at(keys::hashes(2, 1).next().unwrap());
+            assert_eq!(copy.insert(&more), filter.insert(&more));
+            assert!(copy == filter && copy.remove(&more) == filter.remove(&more));
+            filter = CuckooFilter::from_bytes(&bytes).unwrap();
+        }
+    }
+}
+
 /// A sample cut down to `1 << segment_bits` segments of few buckets, nearly full.
 fn reshaped(sample: &CuckooFilter, segment_bits: u8, buckets: u32) -> CuckooFilter {
     let bytes = image::reshape(&sample.to_bytes(), segment_bits, buckets);
