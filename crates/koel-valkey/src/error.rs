@@ -138,12 +138,18 @@ pub enum Error {
          filter"
     )]
     RefuteCompat,
-    /// Replication was paused when a command that ran beside others was done.
+    /// The filter was changed too much while a command built another from it beside others.
     #[error(
-        "TRYAGAIN writes are paused by CLIENT PAUSE, a failover or a shutdown, and nothing was \
-         changed: try again"
+        "TRYAGAIN the filter changes faster than a copy of it can follow, and the command changed \
+         nothing: try again while fewer clients write it"
     )]
-    Paused,
+    Changed,
+    /// The result of a command that ran beside others was deleted before it had its name.
+    #[error(
+        "TRYAGAIN the result was deleted or evicted before it was complete, and the command \
+         changed nothing: try again"
+    )]
+    Lost,
     /// The server became a replica while a command ran beside others.
     #[error("READONLY the server has become a replica, and nothing was changed: ask the primary")]
     ReadOnly,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::error::Error;
 use crate::filter::Filter;
+use crate::filter::header::Origin;
 use crate::filter::native::Key;
 
 /// So many bytes are taken without asking the server, which takes some microseconds.
@@ -150,6 +151,9 @@ pub trait Keys {
     /// which replicas do not know.
     fn created(&mut self, capacity: u64, secret: Key);
 
+    /// Where the command comes from: anybody, or the primary or file that this data set is of.
+    fn origin(&self) -> Origin;
+
     /// The time of the command in milliseconds since 1970: always the same for one command.
     fn now(&mut self) -> u64;
 }
@@ -167,6 +171,8 @@ pub struct Memory {
     pub room: Option<u64>,
     /// What [`Keys::secret`] returns.
     pub secret: Option<Key>,
+    /// What [`Keys::origin`] returns.
+    pub origin: Origin,
 }
 
 /// [`Memory`] for the arguments of one command.
@@ -232,4 +238,8 @@ impl Keys for MemoryKeys<'_> {
     }
 
     fn created(&mut self, _capacity: u64, _secret: Key) {}
+
+    fn origin(&self) -> Origin {
+        self.memory.origin
+    }
 }

@@ -9,6 +9,7 @@ use super::reply::Reply;
 use super::{Access, named};
 use crate::error::Error;
 use crate::filter::Filter;
+use crate::filter::header::Origin;
 use crate::filter::native::Key;
 use crate::keys::{Event, Keys, Value};
 
@@ -73,6 +74,10 @@ impl Keys for KeysAt<'_> {
 
     fn limit(&self, bytes: u64) -> u64 {
         self.keys.limit(bytes)
+    }
+
+    fn origin(&self) -> Origin {
+        self.keys.origin()
     }
 
     fn now(&mut self) -> u64 {

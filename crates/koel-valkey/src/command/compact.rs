@@ -1,7 +1,6 @@
 //! `COMPACT key`
 
-use super::merge::{copy, is_watched};
-use super::parts::{Outcome, Work};
+use super::parts::{Host, Made, NewValue, copy};
 use super::reply::Reply;
 use crate::error::Error;
 use crate::filter::{Cuckoo, Filter};
@@ -16,34 +15,27 @@ pub(super) fn compact(keys: &mut dyn Keys, _: &[&[u8]]) -> Result<Reply, Error> 
     Ok(Reply::Ok)
 }
 
-/// Begins to compact a filter without a window, if there is room for two copies of it.
+/// Whether it is a large filter without a window, and there is room for two copies of it.
 ///
 /// # Errors
-/// As COMPACT.
-pub fn begin(
-    keys: &mut dyn Keys,
-    _arguments: &[&[u8]],
-    least: u64,
-    watch: u64,
-) -> Result<Option<Work>, Error> {
-    let Value::Filter(Filter::Native(filter)) = keys.read(1) else { return Ok(None) };
+/// None.
+pub fn is_long(keys: &mut dyn Keys, _: &[&[u8]], least: u64) -> Result<bool, Error> {
+    let Value::Filter(Filter::Native(filter)) = keys.read(1) else { return Ok(false) };
     let bytes = filter.bytes();
-    if bytes < least || keys.has_room(bytes.saturating_mul(2)).is_err() {
-        return Ok(None);
-    }
-    Ok(Some(Box::new(move |host| {
-        let compacted = copy(host, 1, watch).map(|mut filter| {
-            filter.compact();
-            filter
-        });
-        Box::new(move |keys| {
-            let compacted = compacted?;
-            if !is_watched(keys, 1, watch) {
-                return Ok(Outcome::Again);
-            }
-            keys.put(1, compacted.into());
-            keys.changed(1, Event::Compact);
-            Ok(Outcome::Done(Reply::Ok))
-        })
-    })))
+    Ok(bytes >= least && keys.has_room(bytes.saturating_mul(2)).is_ok())
+}
+
+/// Compacts a copy.
+///
+/// # Errors
+/// As COMPACT, and [`Error::Room`].
+pub fn work(host: &dyn Host, _: &[&[u8]], number: u64) -> Result<Made, Error> {
+    host.ask(|keys| {
+        let filter = keys.read(1).or_for_all(Error::NoFilterToCompact)?;
+        let bytes = filter.bytes() as u64;
+        keys.has_room(bytes.saturating_mul(2))
+    })?;
+    let mut filter = copy(host, 1, number)?;
+    filter.compact();
+    Ok(Made::Value(NewValue { filter: Box::new(filter), follows: true, event: Event::Compact }))
 }

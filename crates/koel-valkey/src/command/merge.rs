@@ -6,12 +6,11 @@
 //! the destination and replaces it at the end, so that a failure changes nothing.
 //!
 //! In parts, the filters are copied one after the other, each when its turn comes, so that there
-//! are never more than the union and one copy. Each is watched from then on. If none has changed
-//! until the end, the command gives the same union wherever it is run.
+//! are never more than the union and one copy.
 
 use std::collections::BTreeSet;
 
-use super::parts::{Host, Outcome, Work, ask};
+use super::parts::{Host, Made, NewValue, copy};
 use super::reply::Reply;
 use crate::error::Error;
 use crate::filter::Filter;
@@ -58,68 +57,33 @@ impl Operands {
     }
 }
 
-/// Begins a MERGE.
+/// Whether the filters have so many bytes in all.
+///
+/// # Errors
+/// As MERGE.
+pub fn is_long(keys: &mut dyn Keys, arguments: &[&[u8]], least: u64) -> Result<bool, Error> {
+    Ok(Operands::of(keys, arguments)?.all_bytes >= least)
+}
+
+/// Builds the union.
 ///
 /// # Errors
 /// As MERGE, and [`Error::Room`] if there is none for the union and a copy.
-pub fn begin(
-    keys: &mut dyn Keys,
-    arguments: &[&[u8]],
-    least: u64,
-    watch: u64,
-) -> Result<Option<Work>, Error> {
-    let operands = Operands::of(keys, arguments)?;
-    if operands.all_bytes < least {
-        return Ok(None);
-    }
-    keys.has_room(operands.first_bytes.saturating_add(operands.largest_bytes))?;
-    let limit = keys.limit(u64::MAX);
-    Ok(Some(Box::new(move |host| {
-        let union = build(host, &operands, limit, watch);
-        Box::new(move |keys| finish(keys, &operands, union?, watch))
-    })))
-}
-
-fn build(host: &dyn Host, operands: &Operands, limit: u64, watch: u64) -> Result<Native, Error> {
-    let mut union = copy(host, operands.first, watch)?;
+pub fn work(host: &dyn Host, arguments: &[&[u8]], number: u64) -> Result<Made, Error> {
+    let (operands, limit) = host.ask(|keys| {
+        let operands = Operands::of(keys, arguments)?;
+        keys.has_room(operands.first_bytes.saturating_add(operands.largest_bytes))?;
+        Ok((operands, keys.limit(u64::MAX)))
+    })?;
+    let mut filter = copy(host, operands.first, number)?;
     for &source in &operands.sources {
-        add(&mut union, &copy(host, source, watch)?, limit)?;
+        add(&mut filter, &copy(host, source, number)?, limit)?;
     }
-    Ok(union)
-}
-
-/// A copy of a filter, which is watched from now on.
-pub(super) fn copy(host: &dyn Host, argument: usize, watch: u64) -> Result<Native, Error> {
-    let copied = ask(host, |keys| match keys.write(argument) {
-        Value::Filter(Filter::Native(filter)) => {
-            filter.watch(watch);
-            filter.try_clone()
-        }
-        _ => Err(Error::NotFound),
-    });
-    copied.unwrap_or(Err(Error::NotFound))
-}
-
-/// Whether a filter is what it was when it was copied.
-pub(super) fn is_watched(keys: &mut dyn Keys, argument: usize, watch: u64) -> bool {
-    matches!(keys.read(argument), Value::Filter(Filter::Native(filter)) if filter.is_watched(watch))
-}
-
-fn finish(
-    keys: &mut dyn Keys,
-    operands: &Operands,
-    union: Native,
-    watch: u64,
-) -> Result<Outcome, Error> {
-    let existed = operands.first == 1;
-    let is_missing = matches!(keys.read(1), Value::Missing);
-    if is_missing == existed || existed && !is_watched(keys, 1, watch) {
-        return Ok(Outcome::Again);
-    }
-    let mut all = std::iter::once(&operands.first).chain(&operands.sources);
-    let is_same = all.all(|&operand| is_watched(keys, operand, watch));
-    let reply = put(keys, union)?;
-    Ok(if is_same { Outcome::Done(reply) } else { Outcome::Value(reply) })
+    Ok(Made::Value(NewValue {
+        filter: Box::new(filter),
+        follows: operands.first == 1,
+        event: Event::Merge,
+    }))
 }
 
 /// Adds a filter to the union, which may take so many bytes.

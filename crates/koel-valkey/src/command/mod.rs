@@ -22,7 +22,7 @@ pub mod transfer;
 
 use crate::error::Error;
 use crate::keys::Keys;
-use parts::Begin;
+use parts::Parts;
 use reply::Reply;
 
 /// Runs a command. `arguments[0]` is its name.
@@ -133,13 +133,13 @@ pub(crate) fn named(name: &[u8]) -> Option<&'static Command> {
 }
 
 impl Command {
-    /// The first part of the command, if it can be run in parts.
+    /// The parts of the command, if it can be run in parts.
     #[must_use]
-    pub fn begin(&self) -> Option<Begin> {
+    pub fn parts(&self) -> Option<Parts> {
         match self.name {
-            "MERGE" => Some(merge::begin),
-            "COMPACT" => Some(compact::begin),
-            "LOADCHUNK" => Some(transfer::begin),
+            "MERGE" => Some(Parts { is_long: merge::is_long, work: merge::work }),
+            "COMPACT" => Some(Parts { is_long: compact::is_long, work: compact::work }),
+            "LOADCHUNK" => Some(Parts { is_long: transfer::is_long, work: transfer::work }),
             _ => None,
         }
     }

@@ -8,7 +8,7 @@
 use std::convert::Infallible;
 
 use super::arguments::number;
-use super::parts::{Outcome, Work};
+use super::parts::{Host, Made};
 use super::reply::Reply;
 use crate::error::Error;
 use crate::filter::Filter;
@@ -63,37 +63,43 @@ pub(super) fn load_chunk(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Rep
     match append(keys, arguments)? {
         Appended::Again => return Ok(Reply::Ok),
         Appended::Part => {}
-        Appended::Last(check) => replace(keys, &check, check.run(Origin::Anywhere)?)?,
+        Appended::Last(mut check) => {
+            let complete = check.run(keys.origin())?;
+            replace(keys, &check, complete)?;
+        }
     }
     keys.changed(1, Event::LoadChunk);
     Ok(Reply::Ok)
 }
 
-/// Begins the LOADCHUNK of a last chunk. It is checked with all others, which takes some seconds
-/// per 100 MB.
+/// Whether it is the LOADCHUNK of a last chunk of a large filter. It is checked with all others,
+/// which takes some seconds per 100 MB.
 ///
 /// # Errors
 /// As LOADCHUNK.
-pub fn begin(
-    keys: &mut dyn Keys,
-    arguments: &[&[u8]],
-    least: u64,
-    _watch: u64,
-) -> Result<Option<Work>, Error> {
-    let Value::Filter(Filter::Loading(chunks)) = keys.read(1) else { return Ok(None) };
-    let is_last = number(arguments[2]) == Some(chunks.total() + 1);
-    if !is_last || chunks.total() < least {
-        return Ok(None);
-    }
-    // Whoever runs the command as a whole appends the chunk once more, at the same place.
-    let Appended::Last(check) = append(keys, arguments)? else { return Ok(None) };
-    Ok(Some(Box::new(move |_| {
-        let checked = check.run(Origin::Anywhere);
-        Box::new(move |keys| {
-            replace(keys, &check, checked?)?;
-            keys.changed(1, Event::LoadChunk);
-            Ok(Outcome::Done(Reply::Ok))
-        })
+pub fn is_long(keys: &mut dyn Keys, arguments: &[&[u8]], least: u64) -> Result<bool, Error> {
+    let Value::Filter(Filter::Loading(chunks)) = keys.read(1) else { return Ok(false) };
+    Ok(chunks.total() >= least && number(arguments[2]) == Some(chunks.total() + 1))
+}
+
+/// Checks the last chunk with all others, and then puts the filter in their place.
+///
+/// # Errors
+/// As LOADCHUNK.
+pub fn work(host: &dyn Host, arguments: &[&[u8]], _: u64) -> Result<Made, Error> {
+    let check = host.ask(|keys| match is_long(keys, arguments, 0)? {
+        true => append(keys, arguments),
+        // It was loaded or deleted while this one waited.
+        false => Ok(Appended::Part),
+    })?;
+    let Appended::Last(mut check) = check else {
+        return Ok(Made::Rest(Box::new(|keys, arguments| load_chunk(keys, arguments).map(drop))));
+    };
+    let complete = check.run(Origin::Anywhere)?;
+    Ok(Made::Rest(Box::new(move |keys, _| {
+        replace(keys, &check, complete)?;
+        keys.changed(1, Event::LoadChunk);
+        Ok(())
     })))
 }
 
@@ -114,8 +120,11 @@ fn append(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Appended, Error> {
         (_, Value::Foreign) => Err(Error::WrongType),
         (1, Value::Filter(_)) => Err(Error::Exists),
         (1, Value::Missing) => {
-            let chunks = Loading::begin(Header::decode(chunk).ok_or(Error::Header)?)?;
+            let mut chunks = Loading::begin(Header::decode(chunk).ok_or(Error::Header)?)?;
             keys.admit(chunks.total())?;
+            if keys.origin() == Origin::DataSet {
+                chunks.trust();
+            }
             keys.put(1, Filter::Loading(chunks));
             Ok(Appended::Part)
         }

@@ -70,7 +70,8 @@ impl Expiring {
         Ok(builder(settings, window).size_in_bytes()? as u64)
     }
 
-    /// The filter of a header and its complete body, which came from somewhere.
+    /// The filter of a header and its complete body, which came from somewhere. `room` is memory
+    /// for its table, or less.
     ///
     /// # Errors
     /// [`ImageError`] if the body is no sound image.
@@ -79,11 +80,12 @@ impl Expiring {
         expired: u64,
         image: &[u8],
         of: Origin,
+        room: Vec<u64>,
     ) -> Result<Self, ImageError> {
         let NativeHeader { error, capacity, deleted, options, .. } = header;
         let filter = match of {
             Origin::Anywhere => ExpiringFilter::from_bytes(image)?,
-            Origin::DataSet => ExpiringFilter::from_trusted_bytes(image, Vec::new())?,
+            Origin::DataSet => ExpiringFilter::from_trusted_bytes(image, room)?,
         };
         Ok(Self { filter, capacity, error, deleted, expired, options })
     }

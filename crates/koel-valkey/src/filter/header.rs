@@ -38,12 +38,13 @@ const MOST_SLOTS_READ: u64 = 4096;
 const MOST_SLOTS_TRIED: u64 = 1 << 16;
 
 /// Where the bytes of a filter come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
     /// Anybody may have made them: every bucket is verified.
+    #[default]
     Anywhere,
-    /// A data set that the server loads as a whole: its own file, or that of its primary. The
-    /// checksum tells damage.
+    /// The data set itself: the server's own file, its primary's, or the commands of either, which
+    /// were verified where a client sent them. The checksum tells damage.
     DataSet,
 }
 

@@ -5,6 +5,7 @@
 //! is it part of the value and there is a filter. The check needs no key: it may be made on another
 //! thread, which shares the body, and which nothing changes meanwhile.
 
+use std::mem;
 use std::sync::Arc;
 
 use crate::error::Error;
@@ -23,6 +24,9 @@ pub struct Loading {
     body: Arc<Vec<u8>>,
     /// Bytes of the others.
     accepted: usize,
+    /// Memory for the filter, if chunks come from the data set. It is written to as they come: the
+    /// system gives its pages then, and not all at once with the last chunk.
+    room: Option<Vec<u64>>,
 }
 
 /// A complete body that is to be checked.
@@ -30,6 +34,7 @@ pub struct Loading {
 pub struct Check {
     header: Header,
     body: Arc<Vec<u8>>,
+    room: Vec<u64>,
 }
 
 impl Loading {
@@ -39,7 +44,17 @@ impl Loading {
     /// [`Error::Create`] if there is no filter with this header.
     pub fn begin(header: Header) -> Result<Self, Error> {
         let total = header.body_len().ok_or(Error::Create)?;
-        Ok(Self { header, total, body: Arc::default(), accepted: 0 })
+        Ok(Self { header, total, body: Arc::default(), accepted: 0, room: None })
+    }
+
+    /// Gets ready for chunks of the data set, which are quick to become a filter.
+    pub fn trust(&mut self) {
+        self.room = Some(Vec::new());
+    }
+
+    /// Bytes of the body that have come.
+    pub(super) fn loaded(&self) -> u64 {
+        self.accepted as u64
     }
 
     /// Bytes of the complete body.
@@ -64,8 +79,12 @@ impl Loading {
         body.truncate(before);
         make_room(body, chunk.len(), self.total)?;
         body.extend_from_slice(chunk);
+        if let Some(room) = &mut self.room {
+            make_room_for_all(body, room, self.total);
+        }
         if body.len() as u64 == self.total {
-            return Ok(Some(Check { header: self.header, body: Arc::clone(&self.body) }));
+            let (body, room) = (Arc::clone(&self.body), self.room.take().unwrap_or_default());
+            return Ok(Some(Check { header: self.header, body, room }));
         }
         self.accepted = body.len();
         Ok(None)
@@ -89,16 +108,15 @@ impl Loading {
     }
 
     pub(super) fn try_clone(&self) -> Result<Self, Error> {
-        Ok(Self { body: Arc::new(try_copy(self.body())?), ..*self })
+        let Self { header, total, accepted, .. } = *self;
+        Ok(Self { header, total, accepted, body: Arc::new(try_copy(self.body())?), room: None })
     }
 
     /// Bytes that it has allocated.
     pub(super) fn allocated_bytes(&self, measure: Measure<'_>) -> usize {
-        if self.body.capacity() == 0 {
-            0
-        } else {
-            measure(self.body.as_ptr(), self.body.capacity())
-        }
+        let of = |start, len| if len == 0 { 0 } else { measure(start, len) };
+        let room = self.room.as_ref().map_or(0, |it| of(it.as_ptr().cast(), 8 * it.capacity()));
+        of(self.body.as_ptr(), self.body.capacity()) + room
     }
 
     pub(super) fn header(&self) -> Header {
@@ -115,13 +133,16 @@ impl Check {
     ///
     /// # Errors
     /// [`Error::Image`] if the body is no sound filter, [`Error::NoMemory`].
-    pub fn run(&self, of: Origin) -> Result<Filter, Error> {
+    pub fn run(&mut self, of: Origin) -> Result<Filter, Error> {
+        let room = mem::take(&mut self.room);
         match self.header {
             Header::Native(header) => {
-                Ok(Native::load(header, &self.body, of).map_err(Error::Image)?.into())
+                Ok(Native::load(header, &self.body, of, room).map_err(Error::Image)?.into())
             }
             Header::Expiring(header, expired) => {
-                Ok(Expiring::load(header, expired, &self.body, of).map_err(Error::Image)?.into())
+                Ok(Expiring::load(header, expired, &self.body, of, room)
+                    .map_err(Error::Image)?
+                    .into())
             }
             Header::Compat(shape, totals) => {
                 let tables = compat::tables(&shape).ok_or(Error::Create)?;
@@ -142,6 +163,19 @@ fn make_room(body: &mut Vec<u8>, more: usize, total: u64) -> Result<(), Error> {
     let rest = usize::try_from(total - len as u64).unwrap_or(usize::MAX);
     let room = more.max(len.min(rest));
     body.try_reserve_exact(room).map_err(|_| Error::NoMemory)
+}
+
+/// Takes memory for the whole body and its filter once a 16th of `total` has come, so that none of
+/// it is moved, and writes to as much of it as has come.
+fn make_room_for_all(body: &mut Vec<u8>, room: &mut Vec<u64>, total: u64) {
+    let words = body.len() / 8 + 1;
+    let rest = usize::try_from(total - body.len() as u64).unwrap_or(usize::MAX);
+    if room.capacity() < words && rest / 16 <= body.len() {
+        // Without it, each chunk asks for its own, and so does the filter.
+        drop(body.try_reserve_exact(rest));
+        drop(room.try_reserve_exact(words + rest / 8 + 1 - room.len()));
+    }
+    room.resize(room.capacity().min(words), 1);
 }
 
 #[cfg(test)]
@@ -169,7 +203,8 @@ mod tests {
             }
             assert!(moves <= 15, "{moves} times for chunks of {size}");
             let last = vec![1; total - offset];
-            let check = loading.append(offset as u64, &last).expect("the last").expect("complete");
+            let mut check =
+                loading.append(offset as u64, &last).expect("the last").expect("complete");
             assert!(check.run(Origin::Anywhere).is_ok());
         }
     }

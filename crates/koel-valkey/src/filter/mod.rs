@@ -8,9 +8,11 @@
 pub mod compat;
 pub mod expiring;
 pub mod header;
+pub mod journal;
 pub mod loading;
 pub mod native;
 pub mod record;
+pub mod sending;
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -22,6 +24,7 @@ use expiring::Expiring;
 use header::Header;
 use loading::Loading;
 use native::{Key, Native, Settings};
+use sending::Sending;
 
 /// The options that RedisBloom's filters have. A filter of ours only remembers them, except that
 /// an expansion of 0 means that it does not grow.
@@ -195,6 +198,8 @@ pub enum Filter {
     Compat(Compat),
     /// A filter whose chunks are still arriving.
     Loading(Loading),
+    /// A filter whose chunks are still sent to replicas.
+    Sending(Sending),
 }
 
 impl Filter {
@@ -230,6 +235,7 @@ impl Filter {
             Self::Expiring(filter) => Ok(&**filter),
             Self::Compat(filter) => Ok(filter),
             Self::Loading(chunks) => Err(chunks.incomplete()),
+            Self::Sending(chunks) => Err(chunks.incomplete()),
         }
     }
 
@@ -243,6 +249,7 @@ impl Filter {
             Self::Expiring(filter) => Ok(&mut **filter),
             Self::Compat(filter) => Ok(filter),
             Self::Loading(chunks) => Err(chunks.incomplete()),
+            Self::Sending(chunks) => Err(chunks.incomplete()),
         }
     }
 
@@ -252,7 +259,7 @@ impl Filter {
     pub fn bytes_at_stake(&self) -> u64 {
         match self {
             Self::Native(_) | Self::Expiring(_) => self.bytes() as u64,
-            Self::Compat(_) | Self::Loading(_) => u64::MAX,
+            Self::Compat(_) | Self::Loading(_) | Self::Sending(_) => u64::MAX,
         }
     }
 
@@ -270,6 +277,7 @@ impl Filter {
             Self::Expiring(filter) => filter.allocated_bytes(measure),
             Self::Compat(filter) => filter.allocated_bytes(measure),
             Self::Loading(chunks) => chunks.allocated_bytes(measure),
+            Self::Sending(chunks) => chunks.filter.allocated_bytes(measure),
         };
         measure(ptr::from_ref(self).cast(), size_of::<Self>()) + parts
     }
@@ -290,6 +298,15 @@ impl Filter {
             Self::Expiring(filter) => filter.try_clone()?.into(),
             Self::Compat(filter) => Self::Compat(filter.try_clone()?),
             Self::Loading(chunks) => Self::Loading(chunks.try_clone()?),
+            Self::Sending(_) => {
+                let mut copy = Loading::begin(self.header())?;
+                let Ok(()) = self.write_range(0..self.body_len(), |piece| {
+                    // Without memory, it ends here.
+                    drop(copy.append(copy.loaded(), piece));
+                    Ok::<(), std::convert::Infallible>(())
+                });
+                Self::Loading(copy)
+            }
         })
     }
 
@@ -301,6 +318,7 @@ impl Filter {
             Self::Expiring(filter) => Header::Expiring(filter.header(), filter.expired()),
             Self::Compat(filter) => filter.header(),
             Self::Loading(chunks) => chunks.header(),
+            Self::Sending(chunks) => Header::Native(chunks.filter.header()),
         }
     }
 
@@ -312,6 +330,7 @@ impl Filter {
             Self::Expiring(filter) => filter.image().size_in_bytes(),
             Self::Compat(filter) => filter.body().len(),
             Self::Loading(chunks) => chunks.body().len(),
+            Self::Sending(chunks) => chunks.sent,
         }
     }
 
@@ -338,6 +357,9 @@ impl Filter {
             Self::Expiring(filter) => filter.image().write_range(range, sink),
             Self::Compat(filter) => part(filter.body()),
             Self::Loading(chunks) => part(chunks.body()),
+            Self::Sending(Sending { filter, sent }) => {
+                filter.image().write_range(range.start.min(*sent)..range.end.min(*sent), sink)
+            }
         }
     }
 

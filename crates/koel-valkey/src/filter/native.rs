@@ -7,12 +7,15 @@
 //! Same commands, same bytes: nothing here depends on a clock, a random number or the server. So
 //! replicas that receive the same commands are equal byte by byte.
 
+use std::convert::Infallible;
+use std::ops::Range;
 use std::{fmt, ptr};
 
 use koel::{BuildError, Builder, CuckooFilter, FullError, ImageError, Merge, Prefer, WhenFull};
 
 use crate::error::{Error, Full};
 use crate::filter::header::{NativeHeader, Origin};
+use crate::filter::journal::{Change, Journal, Run};
 use crate::filter::{Added, Cuckoo, Info, Mark, Measure, Options};
 
 /// The error rate if none is given.
@@ -81,8 +84,8 @@ pub struct Native {
     error: f64,
     deleted: u64,
     options: Options,
-    /// The number of the watch, 0 for none. Changes end it. It is not saved.
-    watch: u64,
+    /// Changes since a copy was made, if that is to follow. It is not saved.
+    journal: Option<Box<Journal>>,
 }
 
 impl Native {
@@ -95,7 +98,7 @@ impl Native {
         let builder = builder(&settings);
         let builder = if let Some(key) = secret { builder.sip_key(key) } else { builder };
         let filter = builder.build().map_err(|problem| asked(problem, &settings))?;
-        Ok(Self { filter, capacity, error, deleted: 0, options, watch: 0 })
+        Ok(Self { filter, capacity, error, deleted: 0, options, journal: None })
     }
 
     /// Bytes of the filter that [`create`](Self::create) makes.
@@ -107,17 +110,23 @@ impl Native {
         Ok(plan.size_in_bytes as u64)
     }
 
-    /// The filter of a header and its complete body, which came from somewhere.
+    /// The filter of a header and its complete body, which came from somewhere. `room` is memory
+    /// for its table, or less.
     ///
     /// # Errors
     /// [`ImageError`] if the body is no sound image.
-    pub fn load(header: NativeHeader, image: &[u8], of: Origin) -> Result<Self, ImageError> {
+    pub fn load(
+        header: NativeHeader,
+        image: &[u8],
+        of: Origin,
+        room: Vec<u64>,
+    ) -> Result<Self, ImageError> {
         let NativeHeader { error, capacity, deleted, options, .. } = header;
         let filter = match of {
             Origin::Anywhere => CuckooFilter::from_bytes(image)?,
-            Origin::DataSet => CuckooFilter::from_trusted_bytes(image, Vec::new())?,
+            Origin::DataSet => CuckooFilter::from_trusted_bytes(image, room)?,
         };
-        Ok(Self { filter, capacity, error, deleted, options, watch: 0 })
+        Ok(Self { filter, capacity, error, deleted, options, journal: None })
     }
 
     /// Adds the items of another filter, as often as each is in.
@@ -127,7 +136,7 @@ impl Native {
     /// changed then.
     pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
         self.filter.merge(&other.filter, Merge::Sum)?;
-        self.watch = 0;
+        self.journal = None;
         self.deleted = self.deleted.saturating_add(other.deleted);
         Ok(())
     }
@@ -151,7 +160,7 @@ impl Native {
             *corrected = self.filter.refute(*item).map_err(|_| Error::Corrections { limit })?;
         }
         if corrected.contains(&true) {
-            self.watch = 0;
+            self.journal = None;
         }
         Ok(corrected)
     }
@@ -168,24 +177,93 @@ impl Native {
     /// [`Error::NoMemory`].
     pub fn try_clone(&self) -> Result<Self, Error> {
         let filter = self.filter.try_clone().map_err(|_| Error::NoMemory)?;
-        Ok(Self { filter, watch: 0, ..*self })
+        Ok(self.with(filter))
     }
 
-    /// Begins to watch for changes. `number` is not 0.
-    pub fn watch(&mut self, number: u64) {
-        self.watch = number;
+    /// A copy with the table in this memory, which is [`bytes`](Self::bytes) long or longer.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`].
+    pub fn try_clone_in(&self, memory: Vec<u64>) -> Result<Self, Error> {
+        Ok(self.with(self.filter.try_clone_in(memory).map_err(|_| Error::NoMemory)?))
     }
 
-    /// Whether nothing has changed since the watch of this number began.
+    fn with(&self, filter: CuckooFilter) -> Self {
+        let Self { capacity, error, deleted, options, .. } = *self;
+        Self { filter, capacity, error, deleted, options, journal: None }
+    }
+
+    /// Begins a journal of this number, and ends any other.
+    pub fn begin_journal(&mut self, number: u64) {
+        self.journal = Some(Box::new(Journal::new(number)));
+    }
+
+    /// Ends the journal.
+    pub fn end_journal(&mut self) {
+        self.journal = None;
+    }
+
+    /// Whether it has the journal of this number, and no change since it began.
     #[must_use]
-    pub fn is_watched(&self, number: u64) -> bool {
-        self.watch == number
+    pub fn is_unchanged_since(&self, number: u64) -> bool {
+        self.journal.as_ref().is_some_and(|journal| journal.number == number && journal.is_empty())
+    }
+
+    /// The next changes in the journal of this number.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] if that journal has ended.
+    pub fn next_run(&mut self, number: u64) -> Result<Option<Run>, Error> {
+        let journal = self.journal.as_mut().filter(|journal| journal.number == number);
+        Ok(journal.ok_or(Error::Changed)?.take())
+    }
+
+    /// Does what a run of another filter did. It is not noted in a journal of this one.
+    ///
+    /// # Errors
+    /// [`Error::Full`] if an item finds no room. Those before it are in.
+    pub fn replay(&mut self, run: &Run) -> Result<(), Error> {
+        let (items, journal) = (run.items(), self.journal.take());
+        let mut added = vec![Added::Yes; items.len()];
+        match (run.change, &items[..]) {
+            // As INSERT does, so that replicas have the same bytes.
+            (Change::Added, [item]) => added[0] = self.add(item, false, u64::MAX),
+            (Change::Added, _) => drop(self.add_many(&items, false, u64::MAX, &mut added)),
+            (Change::Removed, _) => self.remove_many(&items, &mut vec![false; items.len()]),
+        }
+        self.journal = journal;
+        added.iter().try_for_each(|added| match *added {
+            Added::Full(full) => Err(Error::Full(full)),
+            _ => Ok(()),
+        })
+    }
+
+    fn note<'a>(&mut self, change: Change, mut items: impl Iterator<Item = &'a [u8]>) {
+        if let Some(journal) = &mut self.journal
+            && !items.all(|item| journal.note(change, item))
+        {
+            self.journal = None;
+        }
     }
 
     /// Bytes of the filter.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.filter.size_in_bytes() as u64
+    }
+
+    /// A range of the bytes of its image, which end where they end.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`].
+    pub fn body(&self, range: Range<usize>) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(range.len()).map_err(|_| Error::NoMemory)?;
+        let Ok(()) = self.filter.write_range(range, |piece| {
+            bytes.extend_from_slice(piece);
+            Ok::<(), Infallible>(())
+        });
+        Ok(bytes)
     }
 
     pub(super) fn header(&self) -> NativeHeader {
@@ -232,11 +310,11 @@ impl Native {
         items.len()
     }
 
-    fn note_removed(&mut self, count: u64) {
-        if count > 0 {
-            self.watch = 0;
-        }
-        self.deleted = self.deleted.saturating_add(count);
+    fn note_removed(&mut self, items: &[&[u8]], removed: &[bool]) {
+        let is_gone = |(item, &is_gone): (_, &bool)| is_gone.then_some(item);
+        let gone = items.iter().copied().zip(removed).filter_map(is_gone);
+        self.deleted = self.deleted.saturating_add(gone.clone().count() as u64);
+        self.note(Change::Removed, gone);
     }
 
     fn refusal(&self, error: FullError) -> Added {
@@ -316,7 +394,7 @@ impl Cuckoo for Native {
         };
         match added {
             Ok(true) => {
-                self.watch = 0;
+                self.note(Change::Added, std::iter::once(item));
                 Added::Yes
             }
             Ok(false) => Added::Present,
@@ -339,25 +417,24 @@ impl Cuckoo for Native {
                 break;
             }
         }
-        if added[..tried].contains(&Added::Yes) {
-            self.watch = 0;
-        }
+        let is_new = |(item, added): (_, &Added)| (*added == Added::Yes).then_some(item);
+        self.note(Change::Added, items.iter().copied().zip(&added[..tried]).filter_map(is_new));
         tried
     }
 
     fn remove(&mut self, item: &[u8]) -> bool {
         let is_removed = self.filter.remove(item);
-        self.note_removed(u64::from(is_removed));
+        self.note_removed(&[item], &[is_removed]);
         is_removed
     }
 
     fn remove_many(&mut self, items: &[&[u8]], removed: &mut [bool]) {
         self.filter.remove_many(items, removed);
-        self.note_removed(removed.iter().filter(|&&removed| removed).count() as u64);
+        self.note_removed(items, removed);
     }
 
     fn compact(&mut self) {
-        self.watch = 0;
+        self.journal = None;
         self.filter.shrink_to_fit();
         self.deleted = 0;
     }

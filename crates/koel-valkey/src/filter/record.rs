@@ -70,7 +70,7 @@ fn load_ours(of: Origin, source: &mut impl Source) -> Result<Filter, Error> {
             .string(|piece| (piece.len() as u64, chunks.append(loaded, piece)))
             .ok_or(Error::Header)?;
         loaded += size;
-        if let Some(check) = complete? {
+        if let Some(mut check) = complete? {
             return if loaded == len { check.run(of) } else { Err(Error::Chunk) };
         }
     }
@@ -93,7 +93,7 @@ fn load_reference(source: &mut impl Source) -> Result<Filter, Error> {
             .string(|slots| (slots.len() as u64, chunks.append(loaded, slots)))
             .ok_or(Error::Header)?;
         loaded += size;
-        if let Some(check) = complete? {
+        if let Some(mut check) = complete? {
             return check.run(Origin::Anywhere);
         }
     }

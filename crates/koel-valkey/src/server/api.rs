@@ -47,6 +47,7 @@ opaque! {
 pub(super) type CommandFn =
     unsafe extern "C" fn(*mut RawContext, *mut *mut RawString, c_int) -> c_int;
 pub(super) type FreeFn = unsafe extern "C" fn(*mut RawContext, *mut c_void);
+pub(super) type DisconnectFn = unsafe extern "C" fn(*mut RawContext, *mut RawBlocked);
 pub(super) type InfoFn = unsafe extern "C" fn(*mut RawInfo, c_int);
 pub(super) type GetNumberFn = unsafe extern "C" fn(*const c_char, *mut c_void) -> c_longlong;
 pub(super) type SetNumberFn =
@@ -204,6 +205,7 @@ functions! {
             Option<FreeFn>,
             c_longlong,
         ) -> *mut RawBlocked;
+        SetDisconnectCallback: unsafe extern "C" fn(*mut RawBlocked, DisconnectFn);
         UnblockClient: unsafe extern "C" fn(*mut RawBlocked, *mut c_void) -> c_int;
         AbortBlock: unsafe extern "C" fn(*mut RawBlocked) -> c_int;
         GetBlockedClientPrivateData: unsafe extern "C" fn(*mut RawContext) -> *mut c_void;

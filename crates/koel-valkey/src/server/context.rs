@@ -31,7 +31,8 @@ impl Context {
     }
 
     /// A string of the server, to be [freed](Self::free).
-    pub(super) fn string(self, text: &str) -> *mut RawString {
+    pub(super) fn string(self, text: impl AsRef<[u8]>) -> *mut RawString {
+        let text = text.as_ref();
         // SAFETY: the context is live, and the server copies the bytes.
         unsafe { (api().CreateString)(self.0, text.as_ptr().cast(), text.len()) }
     }
@@ -43,9 +44,15 @@ impl Context {
 
     /// Whether the slot of a key is still this node's: otherwise it refuses any command on it.
     pub(super) fn owns(self, key: *mut RawString) -> bool {
-        let (exists, format) = (c"EXISTS".as_ptr(), c"s".as_ptr());
-        // SAFETY: context and key are live. The format takes a string of the server.
-        let reply = unsafe { (api().Call)(self.0, exists, format, key) };
+        self.call(c"EXISTS", c"v", &[key])
+    }
+
+    /// Calls a command of the server, and replicates it where the format says so. False if the
+    /// server does not run it.
+    pub(super) fn call(self, command: &CStr, format: &CStr, of: &[*mut RawString]) -> bool {
+        let (name, format, call) = (command.as_ptr(), format.as_ptr(), api().Call);
+        // SAFETY: the context is live. The format takes strings of the server with their number.
+        let reply = unsafe { call(self.0, name, format, of.as_ptr(), of.len()) };
         if !reply.is_null() {
             // SAFETY: the reply is live, and freed once.
             unsafe { (api().FreeCallReply)(reply) };

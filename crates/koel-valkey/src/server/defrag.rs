@@ -23,7 +23,7 @@ pub(super) unsafe extern "C" fn move_value(
     match unsafe { &mut *value.cast() } {
         Filter::Native(filter) => move_box(defrag, filter),
         Filter::Expiring(filter) => move_box(defrag, filter),
-        Filter::Compat(_) | Filter::Loading(_) => {}
+        Filter::Compat(_) | Filter::Loading(_) | Filter::Sending(_) => {}
     }
     0
 }

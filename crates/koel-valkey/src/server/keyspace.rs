@@ -4,7 +4,7 @@
 //! of the same command could remove it, and the borrow ends there. So what was opened for writing
 //! need not be opened for writing again.
 
-use std::ffi::{CString, c_int, c_longlong};
+use std::ffi::{CStr, CString, c_int, c_longlong};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::api::{
@@ -15,8 +15,11 @@ use super::context::{Context, c_string};
 use super::settings::{self, settings};
 use super::values;
 use crate::command::at::ADVANCE;
-use crate::command::{Access, Command, transfer};
+use crate::command::{Access, Command};
+use crate::error::Error;
 use crate::filter::Filter;
+use crate::filter::header::Origin;
+use crate::filter::journal::{Change, Run};
 use crate::filter::native::Key;
 use crate::keys::{Event, Keys, Value};
 
@@ -45,6 +48,8 @@ pub(super) struct ServerKeys<'a> {
     timed: bool,
     /// The capacity and the secret of a filter that the command has created.
     created: Option<(u64, Key)>,
+    /// Whether a thread runs the command. The server then knows only the arguments that it is told.
+    beside: bool,
 }
 
 /// An open key, closed when dropped.
@@ -73,7 +78,17 @@ impl<'a> ServerKeys<'a> {
             now: None,
             timed: false,
             created: None,
+            beside: false,
         }
+    }
+
+    /// The same for a thread, as long as it has the lock of the server.
+    ///
+    /// # Safety
+    /// The strings must be live, and the context one of a thread.
+    pub(super) unsafe fn beside(context: Context, strings: &'a [*mut RawString]) -> Self {
+        // SAFETY: the caller's.
+        Self { beside: true, ..unsafe { Self::new(context, strings) } }
     }
 
     /// Tells replicas, the append-only file and listeners what `command` has changed.
@@ -93,41 +108,13 @@ impl<'a> ServerKeys<'a> {
         if self.timed && command.access != Access::Replays {
             let now = self.now();
             self.replicate_at(now, command, &further);
-        } else if further.is_empty() && self.refused.is_empty() {
+        } else if further.is_empty() && self.refused.is_empty() && !self.beside {
             // SAFETY: the context is live.
             unsafe { (api().ReplicateVerbatim)(self.context.raw()) };
         } else {
             self.replicate_with(command, &further);
         }
         further.into_iter().for_each(|string| self.context.free(string));
-        self.notify();
-    }
-
-    /// As [`announce`](Self::announce), where replicas get the new value of the key instead of the
-    /// command.
-    pub(super) fn announce_value(&self, argument: usize) {
-        let Value::Filter(filter) = self.value(argument, READ) else { return };
-        if self.change.is_none() {
-            return;
-        }
-        let (context, key) = (self.context.raw(), self.strings[argument]);
-        let command = self.full_name("LOADCHUNK");
-        // SAFETY: the context is live. The format takes a string of the server.
-        unsafe { (api().Replicate)(context, c"DEL".as_ptr(), c"s".as_ptr(), key) };
-        // SAFETY: values of our type are filters, and nothing changes this one now.
-        transfer::each_chunk(unsafe { &*filter }, |iterator, chunk| {
-            let (name, format) = (command.as_ptr(), c"slb".as_ptr());
-            let iterator = c_longlong::try_from(iterator).unwrap_or(c_longlong::MAX);
-            let (bytes, len) = (chunk.as_ptr(), chunk.len());
-            // SAFETY: the context is live. The format takes a string of the server, a number, and
-            // bytes with their number.
-            unsafe { (api().Replicate)(context, name, format, key, iterator, bytes, len) };
-        });
-        if let Some(expires) = self.expires(argument) {
-            let (name, format) = (c"PEXPIREAT".as_ptr(), c"sl".as_ptr());
-            // SAFETY: the context is live. The format takes a string of the server and a number.
-            unsafe { (api().Replicate)(context, name, format, key, expires) };
-        }
         self.notify();
     }
 
@@ -186,6 +173,62 @@ impl<'a> ServerKeys<'a> {
         let is_kept = |number: &usize| self.refused.binary_search(number).is_err();
         let kept = (1..self.strings.len()).filter(is_kept).map(|number| self.strings[number]);
         kept.chain(further.iter().copied()).collect()
+    }
+
+    /// Replicates the LOADCHUNK of a chunk.
+    pub(super) fn replicate_chunk(&self, argument: usize, iterator: u64, chunk: &[u8]) {
+        let (command, key) = (self.full_name("LOADCHUNK"), self.strings[argument]);
+        let (context, name, format) = (self.context.raw(), command.as_ptr(), c"slb".as_ptr());
+        let iterator = c_longlong::try_from(iterator).unwrap_or(c_longlong::MAX);
+        let (bytes, len) = (chunk.as_ptr(), chunk.len());
+        // SAFETY: the context is live. The format takes a string of the server, a number, and
+        // bytes with their number.
+        unsafe { (api().Replicate)(context, name, format, key, iterator, bytes, len) };
+    }
+
+    /// Replicates what was done in a key.
+    pub(super) fn replicate_run(&self, argument: usize, run: &Run) {
+        let (command, words): (_, &[&str]) = match run.change {
+            Change::Added => ("INSERT", &["NOCREATE", "ITEMS"]),
+            Change::Removed => ("MDEL", &[]),
+        };
+        let (command, context) = (self.full_name(command), self.context);
+        let words = words.iter().map(|word| context.string(word));
+        let items = run.items().into_iter().map(|item| context.string(item));
+        let made: Vec<_> = words.chain(items).collect();
+        let (key, name, format) = (self.strings[argument], command.as_ptr(), c"sv".as_ptr());
+        let (start, len) = (made.as_ptr(), made.len());
+        // SAFETY: the context is live. The format takes a string of the server, and strings of the
+        // server with their number.
+        unsafe { (api().Replicate)(context.raw(), name, format, key, start, len) };
+        made.into_iter().for_each(|string| context.free(string));
+    }
+
+    /// Calls a command of the server on a key with one more argument, and replicates it.
+    pub(super) fn call(&self, command: &CStr, argument: usize, more: Option<&str>) -> bool {
+        let more = more.map(|word| self.context.string(word));
+        let strings: Vec<_> = std::iter::once(self.strings[argument]).chain(more).collect();
+        let is_done = self.context.call(command, c"!v", &strings);
+        more.into_iter().for_each(|string| self.context.free(string));
+        is_done
+    }
+
+    /// Lets a key have the name of the first one, which is replaced and keeps its time to live.
+    ///
+    /// # Errors
+    /// [`Error::Moved`] if the server refuses that.
+    pub(super) fn rename(&mut self, argument: usize, event: Event) -> Result<(), Error> {
+        let expires = self.expires(1).map(|at| at.to_string());
+        let command = if expires.is_some() { c"PEXPIREAT" } else { c"PERSIST" };
+        let names = [self.strings[argument], self.strings[1]];
+        if !self.call(command, argument, expires.as_deref())
+            || !self.context.call(c"RENAME", c"!v", &names)
+        {
+            return Err(Error::Moved);
+        }
+        self.changed(1, event);
+        self.notify();
+        Ok(())
     }
 
     /// The name of a command with the prefix.
@@ -308,6 +351,10 @@ impl Keys for ServerKeys<'_> {
 
     fn created(&mut self, capacity: u64, secret: Key) {
         self.created = Some((capacity, secret));
+    }
+
+    fn origin(&self) -> Origin {
+        if self.is_settled() { Origin::DataSet } else { Origin::Anywhere }
     }
 
     /// The time at which the server began with the command, where it says that.

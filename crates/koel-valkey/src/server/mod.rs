@@ -7,7 +7,8 @@
 //! keyspace   keys of the server, for commands
 //! values     what the server does with a value: save, load, copy, free
 //! defrag     moves values to where they leave fewer holes
-//! background commands on a thread, while the server goes on
+//! background long commands wait for a thread, while the server goes on
+//! beside     what the thread does: the new value of a key, in steps
 //! run        a command on keys of the server
 //! load       RedisModule_OnLoad: settings, type, commands
 //! settings   what the module was loaded with, the secret and the limit
@@ -23,6 +24,7 @@
 
 mod api;
 mod background;
+mod beside;
 mod context;
 mod defrag;
 mod describe;

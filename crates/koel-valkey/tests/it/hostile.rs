@@ -1,10 +1,15 @@
 //! Commands that a client sends to make the server wait or to take its memory.
 
-use koel_valkey::command::parts::{Host, Outcome};
+use std::cell::RefCell;
+
+use koel_valkey::command::parts::{Host, Made};
 use koel_valkey::command::reply::Reply;
-use koel_valkey::command::{merge, transfer};
+use koel_valkey::command::transfer;
 use koel_valkey::error::Error;
-use koel_valkey::keys::{Keys, MemoryKeys};
+use koel_valkey::filter::Filter;
+use koel_valkey::filter::header::Origin;
+use koel_valkey::filter::sending::Sending;
+use koel_valkey::keys::{Keys, Memory, MemoryKeys};
 
 use crate::support::{Database, compat_header, items};
 
@@ -79,9 +84,10 @@ fn a_source_that_is_named_a_thousand_times_counts_once() {
     let line = format!("MERGE a b{} c", " b".repeat(1000));
     let mut databases = [alike(), alike()];
     assert_eq!(databases[0].run(&line), Ok(Reply::Ok));
-    let mut parts = databases[1].parts(merge::begin, &line);
-    assert_eq!(parts.copies, 3);
-    assert_eq!(parts.finish(), Ok(Outcome::Done(Reply::Ok)));
+    let mut parts = databases[1].parts(&line);
+    // The operands, and for each of three copies its size and its bytes.
+    assert_eq!(parts.steps, 7);
+    assert_eq!(parts.finish(), Ok(()));
     for database in &mut databases {
         let counts = database.numbers("MCOUNT a shared a b c none");
         assert_eq!(counts, [3, 1, 1, 1, 0]);
@@ -105,7 +111,7 @@ fn a_merge_takes_room_for_two_filters_and_refuses_without() {
     ] {
         database.0.room = Some(room);
         let before = database.dump("a");
-        assert_eq!(database.begins(merge::begin, line).is_ok(), fits, "{line} {room}");
+        assert_eq!(database.parts(line).finish().is_ok(), fits, "{line} {room}");
         let outcome = database.run(line);
         assert_eq!(outcome.is_ok(), fits_at_once, "{line} {room}");
         if let Err(error) = outcome {
@@ -131,7 +137,7 @@ fn a_union_stops_at_the_limit() {
         other => panic!("{other:?}"),
     };
     assert!(beyond(database.run(&line).err()) < 10_000);
-    assert!(beyond(database.parts(merge::begin, &line).finish().err()) < 10_000);
+    assert!(beyond(database.parts(&line).finish().err()) < 10_000);
 }
 
 /// `CF.RESERVE x 10000000000` under a `maxmemory` of 1 GB took 17 GB, and then all other keys went.
@@ -249,9 +255,9 @@ fn the_last_chunk_counts_when_it_is_checked() {
         other => drop(database.run(other)),
     };
     for (damaged, command, expected) in [
-        (false, "", Ok(Outcome::Done(Reply::Ok))),
-        (false, "MEXISTS b x", Ok(Outcome::Done(Reply::Ok))),
-        (false, "LOADCHUNK b 40004 abc", Ok(Outcome::Done(Reply::Ok))),
+        (false, "", Ok(())),
+        (false, "MEXISTS b x", Ok(())),
+        (false, "LOADCHUNK b 40004 abc", Ok(())),
         (false, "DEL", Err(Error::NotFound)),
         (true, "", Err(Error::Chunk)),
     ] {
@@ -263,16 +269,17 @@ fn the_last_chunk_counts_when_it_is_checked() {
         let before = database.dump("b");
         let end = end.to_string();
         let last = [&b"LOADCHUNK"[..], b"b", end.as_bytes(), &whole[40_000..]];
-        let memory = &mut database.0;
-        let mut keys = MemoryKeys { memory, arguments: &last, events: Vec::new() };
-        let work = transfer::begin(&mut keys, &last, 0, 1).unwrap().expect("the last chunk");
+        let host = Loaded { memory: RefCell::new(&mut database.0), last: &last };
+        let made = transfer::work(&host, &last, 1);
         assert!(database.dump("b") == before);
-        let finish = work(&Alone);
         change(&mut database, command);
         let memory = &mut database.0;
         let mut keys = MemoryKeys { memory, arguments: &last, events: Vec::new() };
         let is_done = expected.is_ok();
-        let outcome = finish(&mut keys);
+        let outcome = made.and_then(|made| match made {
+            Made::Rest(rest) => rest(&mut keys, &last),
+            Made::Value(_) => panic!("no chunk"),
+        });
         assert_eq!(keys.events.len(), usize::from(is_done), "{command}");
         if damaged {
             assert!(matches!(outcome, Err(Error::Image(_))), "{outcome:?}");
@@ -284,11 +291,69 @@ fn the_last_chunk_counts_when_it_is_checked() {
     }
 }
 
-/// The part of a command that needs no keys.
-struct Alone;
+/// A replica took seconds to verify what its primary had verified.
+#[test]
+fn chunks_of_the_data_set_are_trusted_but_for_damage() {
+    let mut database = Database::new();
+    database.run("RESERVE a 50000").unwrap();
+    database.run("INSERT a ITEMS x x x").unwrap();
+    let mut chunks = database.dump("a");
+    let (end, whole) = chunks.pop().unwrap();
+    chunks.push((30_001, whole[..30_000].to_vec()));
+    database.0.origin = Origin::DataSet;
+    for damaged in [None, Some(40_000), Some(100)] {
+        database.load_all("b", &chunks);
+        let mut last = whole[30_000..].to_vec();
+        if let Some(at) = damaged {
+            last[at % 20_000] ^= 1;
+            assert!(matches!(database.load("b", &(end, last)), Err(Error::Image(_))));
+            assert!(database.run("EXISTS b x").is_err());
+        }
+        assert_eq!(database.load("b", &(end, whole[30_000..].to_vec())), Ok(Reply::Ok));
+        assert!(database.dump("a") == database.dump("b"));
+        database.0.values.remove(&b"b"[..]);
+    }
+}
 
-impl Host for Alone {
-    fn with_keys(&self, _: &mut dyn FnMut(&mut dyn Keys)) {
-        panic!("it needs no keys");
+/// A server has what its replicas have of a filter that it sends, whatever is done with it.
+#[test]
+fn a_filter_that_is_sent_is_what_was_sent() {
+    let (mut database, mut replica) = (Database::new(), Database::new());
+    database.run("RESERVE a 50000").unwrap();
+    database.run("INSERT a ITEMS x x x").unwrap();
+    let whole = database.dump("a");
+    let Some(Filter::Native(filter)) = database.0.values.remove(&b"a"[..]).unwrap() else {
+        panic!("no filter of ours")
+    };
+    let mut value = Filter::Sending(Sending::new(filter));
+    replica.load("a", &whole[0]).unwrap();
+    while let Filter::Sending(sending) = &value {
+        let (filter, offset) = sending.next();
+        let chunk = filter.body(offset..offset + 10_007).unwrap();
+        database.0.values.insert(b"a".to_vec(), Some(value.try_clone().unwrap()));
+        assert!(database.dump("a") == replica.dump("a"));
+        database.0.values.insert(b"a".to_vec(), Some(value));
+        assert!(database.dump("a") == replica.dump("a"));
+        assert!(matches!(database.run("ADD a y"), Err(Error::Incomplete { .. })));
+        value = database.0.values.remove(&b"a"[..]).flatten().unwrap();
+        value.note_sent(chunk.len()).unwrap();
+        let next = i64::try_from(1 + offset + chunk.len()).unwrap();
+        assert_eq!(replica.load("a", &(next, chunk)), Ok(Reply::Ok));
+    }
+    database.0.values.insert(b"a".to_vec(), Some(value));
+    assert!(database.dump("a") == whole && replica.dump("a") == whole);
+}
+
+/// The keys of a command of bytes.
+struct Loaded<'a> {
+    memory: RefCell<&'a mut Memory>,
+    last: &'a [&'a [u8]],
+}
+
+impl Host for Loaded<'_> {
+    fn with_keys(&self, look: &mut dyn FnMut(&mut dyn Keys)) -> Result<(), Error> {
+        let memory = &mut *self.memory.borrow_mut();
+        look(&mut MemoryKeys { memory, arguments: self.last, events: Vec::new() });
+        Ok(())
     }
 }

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use koel_valkey::command::parts::Outcome;
 use koel_valkey::command::reply::Reply;
-use koel_valkey::command::{compact, merge};
+use koel_valkey::error::Error;
 use testkit::storage::Random;
 
-use crate::support::{Database, fill, integers, items};
+use crate::support::{Database, fill, items};
 
 type Model = BTreeMap<String, i64>;
 
@@ -158,75 +157,87 @@ fn a_command_that_changes_nothing_is_not_replicated() {
     assert_eq!(events("RESERVE h 9"), ["reserve"]);
 }
 
-/// In parts, as on a thread, with commands between them. The outcome is that of MERGE at the time
-/// of the copies, or there is none because the destination has changed. Replicas get the command
-/// only if no filter has.
+/// In parts, as on a thread, with commands between them. What they do to the destination is in the
+/// union too, as if it had been done after the merge; what they do to a source comes too late.
 #[test]
 fn a_merge_in_parts_loses_no_change_of_the_destination() {
-    let same = Outcome::Done(Reply::Ok);
-    let between = [
-        ("", &same),
-        ("EXISTS a x", &same),
-        ("ADDNX a x", &same),
-        ("ADD b new", &Outcome::Value(Reply::Ok)),
-        ("DEL c x", &Outcome::Value(Reply::Ok)),
-        ("ADD a new", &Outcome::Again),
-        ("DEL a x", &Outcome::Again),
-        ("MERGE a c", &Outcome::Again),
-        ("COMPACT a", &Outcome::Again),
+    let changes: [(&[&str], Option<[i64; 5]>); _] = [
+        (&[], Some([0, 0, 0, 0, 0])),
+        (&["EXISTS a x", "ADDNX a x", "DEL a none", "ADD b new"], Some([0, 0, 0, 0, 0])),
+        (&["ADD a x", "ADDNX a new", "DEL c x"], Some([1, 0, 0, 0, 1])),
+        (&["INSERT a ITEMS x new new only-b", "MDEL a only-a new"], Some([1, -1, 1, 0, 1])),
+        (&["DEL a x", "ADD a x", "DEL a x", "INSERTNX a ITEMS only-b new"], Some([-1, 0, 1, 0, 1])),
+        (&["MERGE a c"], None),
+        (&["COMPACT a"], None),
+        (&["RESERVE z 5000", "MERGE z c", "ADD a x", "MERGE a z"], None),
     ];
-    for (destination, line) in [("a", "MERGE a a b c b"), ("none", "MERGE none a b c")] {
-        for (change, expected) in between {
-            let change = change.replace(" a ", &format!(" {destination} "));
-            if destination == "none" && (change.starts_with("DEL n") || change.starts_with("COM")) {
+    for (line, copies) in [("MERGE a a b c b", [4, 2, 1, 1]), ("MERGE a b c", [3, 1, 1, 1])] {
+        for (between, expected) in &changes {
+            let mut database = Database::new();
+            for key in ["a", "b", "c"] {
+                database.run(&format!("RESERVE {key} 5000")).unwrap();
+                database.run(&format!("INSERT {key} ITEMS x only-{key}")).unwrap();
+            }
+            let mut parts = database.parts(line);
+            for change in *between {
+                parts.database.run(change).unwrap();
+            }
+            let outcome = parts.finish();
+            let Some(more) = expected else {
+                assert_eq!(outcome, Err(Error::Changed), "{line}; {between:?}");
                 continue;
-            }
-            let mut databases = [Database::new(), Database::new()];
-            for database in &mut databases {
-                for key in ["a", "b", "c"] {
-                    database.run(&format!("RESERVE {key} 5000")).unwrap();
-                    database.run(&format!("INSERT {key} ITEMS x only-{key}")).unwrap();
-                }
-            }
-            let [database, replica] = &mut databases;
-            let mut parts = database.parts(merge::begin, line);
-            if !change.is_empty() {
-                parts.database.run(&change).unwrap();
-            }
-            let creates = destination == "none" && change.starts_with("ADDNX");
-            let expected = if creates { &Outcome::Again } else { expected };
-            assert_eq!(parts.finish().as_ref(), Ok(expected), "{line}; {change}");
-            if *expected != Outcome::Again {
-                let counts = database.run(&format!("MCOUNT {destination} x only-a only-b only-c"));
-                let copies = if destination == "a" { [4, 2, 1, 1] } else { [3, 1, 1, 1] };
-                assert_eq!(integers(counts.unwrap()), copies, "{line}; {change}");
-                replica.run(line).unwrap();
-                assert!(database.dump(destination) == replica.dump(destination));
-            }
+            };
+            assert_eq!(outcome, Ok(()), "{line}; {between:?}");
+            let copies = [copies[0], copies[1], copies[2], copies[3], 0];
+            let counts = database.numbers("MCOUNT a x only-a only-b only-c new");
+            let sums = copies.iter().zip(more).map(|(copies, more)| copies + more);
+            assert_eq!(counts, sums.collect::<Vec<_>>(), "{line}; {between:?}");
         }
     }
 }
 
+/// A destination that was missing and is there at the end was not part of the union.
+#[test]
+fn a_destination_that_appears_during_a_merge_is_not_replaced() {
+    let mut database = Database::new();
+    database.run("INSERT a ITEMS x").unwrap();
+    let mut parts = database.parts("MERGE new a");
+    parts.database.run("ADD new y").unwrap();
+    assert_eq!(parts.finish(), Err(Error::Changed));
+    assert_eq!(database.numbers("MCOUNT new x y"), [0, 1]);
+    assert_eq!(database.parts("MERGE other a").finish(), Ok(()));
+    assert_eq!(database.numbers("MCOUNT other x y"), [1, 0]);
+}
+
+/// A union of one size that is full cannot follow: there is none then.
+#[test]
+fn a_union_that_cannot_follow_its_destination_is_refused() {
+    let mut database = Database::new();
+    for key in ["a", "b"] {
+        database.run(&format!("RESERVE {key} 500 EXPANSION 0")).unwrap();
+    }
+    database.run(&format!("INSERT b ITEMS {}", items("b", 0..500))).unwrap();
+    let mut parts = database.parts("MERGE a b");
+    parts.database.run(&format!("INSERT a ITEMS {}", items("a", 0..400))).unwrap();
+    assert!(matches!(parts.finish(), Err(Error::Full(_))));
+    assert_eq!(database.number("INFO a ITEMS"), 400);
+}
+
 #[test]
 fn a_filter_is_compacted_in_parts_as_at_once() {
-    for (change, is_kept) in [("", true), ("EXISTS f 1", true), ("ADD f 1", false)] {
-        let mut databases = [Database::new(), Database::new()];
-        for database in &mut databases {
-            database.run("RESERVE f 50000").unwrap();
-            database.run("INSERT f ITEMS 1 2 2 3 3 3").unwrap();
-        }
-        let [database, other] = &mut databases;
-        let mut parts = database.parts(compact::begin, "COMPACT f");
-        if !change.is_empty() {
-            parts.database.run(change).unwrap();
-        }
-        let expected = if is_kept { Outcome::Done(Reply::Ok) } else { Outcome::Again };
-        assert_eq!(parts.finish(), Ok(expected), "{change}");
-        if is_kept {
-            other.run("COMPACT f").unwrap();
-            assert!(database.dump("f") == other.dump("f"));
-        } else {
-            assert_eq!(database.run("COUNT f 1"), Ok(Reply::Integer(2)));
-        }
+    let mut databases = [Database::new(), Database::new()];
+    for database in &mut databases {
+        database.run("RESERVE f 50000").unwrap();
+        database.run("INSERT f ITEMS 1 2 2 3 3 3").unwrap();
     }
+    let [database, other] = &mut databases;
+    let mut parts = database.parts("COMPACT f");
+    parts.database.run("EXISTS f 1").unwrap();
+    assert_eq!(parts.finish(), Ok(()));
+    other.run("COMPACT f").unwrap();
+    assert!(database.dump("f") == other.dump("f"));
+    let mut parts = database.parts("COMPACT f");
+    parts.database.run("MDEL f 1 3").unwrap();
+    assert_eq!(parts.finish(), Ok(()));
+    assert_eq!(database.numbers("MCOUNT f 1 2 3"), [0, 2, 2]);
 }

@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use koel_valkey::command::parts::{Begin, Finish, Host, Outcome, Work};
-use koel_valkey::command::{self, reply::Reply};
+use koel_valkey::command::parts::{self, Host, Made};
+use koel_valkey::command::{self, COMMANDS, reply::Reply};
 use koel_valkey::error::Error;
 use koel_valkey::filter::Filter;
 use koel_valkey::keys::{Keys, Memory, MemoryKeys};
@@ -53,35 +53,58 @@ pub(crate) fn compat_header(numbers: [u64; 4], options: [u16; 3]) -> Vec<u8> {
     numbers.chain(options.into_iter().flat_map(u16::to_le_bytes)).collect()
 }
 
+/// The number of the journals of a command in parts.
+const NUMBER: u64 = 7;
+/// The name that a new value has beside its key.
+const BESIDE: &str = "beside";
+
 /// A database that the part of a command on a thread asks for keys.
 struct Shared<'a> {
     database: Cell<Option<&'a mut Database>>,
     line: &'a str,
-    copies: Cell<usize>,
+    steps: Cell<usize>,
 }
 
 impl Host for Shared<'_> {
-    fn with_keys(&self, look: &mut dyn FnMut(&mut dyn Keys)) {
+    fn with_keys(&self, look: &mut dyn FnMut(&mut dyn Keys)) -> Result<(), Error> {
         let database = self.database.take().expect("asked for once at a time");
         database.with_keys(self.line, |keys, _| look(keys));
-        self.copies.set(self.copies.get() + 1);
+        self.steps.set(self.steps.get() + 1);
         self.database.set(Some(database));
+        Ok(())
     }
 }
 
 /// A command of which the last part is missing.
-pub(crate) struct Parts<'a> {
+pub(crate) struct Unfinished<'a> {
     pub(crate) database: &'a mut Database,
     line: &'a str,
     /// How often it asked for keys.
-    pub(crate) copies: usize,
-    finish: Option<Finish>,
+    pub(crate) steps: usize,
+    made: Option<Result<Made, Error>>,
 }
 
-impl Parts<'_> {
-    pub(crate) fn finish(&mut self) -> Result<Outcome, Error> {
-        let finish = self.finish.take().expect("once");
-        self.database.with_keys(self.line, |keys, _| finish(keys))
+impl Unfinished<'_> {
+    /// Puts the new value beside its key, lets it follow the key, and then replaces that.
+    pub(crate) fn finish(&mut self) -> Result<(), Error> {
+        let value = match self.made.take().expect("once")? {
+            Made::Value(value) => value,
+            Made::Rest(rest) => {
+                return self.database.with_keys(self.line, |keys, of| rest(keys, of));
+            }
+        };
+        let mut filter = value.filter;
+        filter.begin_journal(NUMBER);
+        self.database.0.values.insert(BESIDE.into(), Some(Filter::Native(filter)));
+        let line = format!("{} {BESIDE}", self.line);
+        let outcome: Result<_, Error> = self.database.with_keys(&line, |keys, arguments| {
+            let new = arguments.len() - 1;
+            while parts::follow(keys, new, value.follows, NUMBER)?.is_some() {}
+            Ok(arguments[1].to_vec())
+        });
+        let filter = self.database.0.values.remove(BESIDE.as_bytes()).expect("it is there");
+        self.database.0.values.insert(outcome?, filter);
+        Ok(())
     }
 }
 
@@ -132,18 +155,15 @@ impl Database {
         (outcome, keys.events.into_iter().map(|(_, event)| event.name()).collect())
     }
 
-    /// Whether a command begins in parts, however small its filters are.
-    pub(crate) fn begins(&mut self, begin: Begin, line: &str) -> Result<Option<Work>, Error> {
-        self.with_keys(line, |keys, arguments| begin(keys, arguments, 0, 1))
-    }
-
-    /// Does the first two parts of a command.
-    pub(crate) fn parts<'a>(&'a mut self, begin: Begin, line: &'a str) -> Parts<'a> {
-        let work = self.begins(begin, line).unwrap().expect("it begins");
-        let host = Shared { database: Cell::new(Some(self)), line, copies: Cell::new(0) };
-        let finish = work(&host);
+    /// Does a command but for its last part.
+    pub(crate) fn parts<'a>(&'a mut self, line: &'a str) -> Unfinished<'a> {
+        let name = line.split(' ').next().unwrap();
+        let command = COMMANDS.iter().find(|command| command.name == name).unwrap();
+        let host = Shared { database: Cell::new(Some(self)), line, steps: Cell::new(0) };
+        let arguments: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        let made = (command.parts().expect("it has parts").work)(&host, &arguments, NUMBER);
         let database = host.database.take().expect("it was given back");
-        Parts { database, line, copies: host.copies.get(), finish: Some(finish) }
+        Unfinished { database, line, steps: host.steps.get(), made: Some(made) }
     }
 
     /// Calls `work` with the keys of a command.

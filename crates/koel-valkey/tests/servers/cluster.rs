@@ -47,8 +47,12 @@ fn batches(range: std::ops::Range<usize>) -> Vec<Vec<String>> {
 }
 
 pub(crate) fn start_nodes() -> Vec<Server> {
+    start_nodes_with(&NODE)
+}
+
+pub(crate) fn start_nodes_with(further: &[&str]) -> Vec<Server> {
     let program = programs().pop().unwrap();
-    let start = || Server::start_with(&program, &[module("")], &NODE);
+    let start = || Server::start_with(&program, &[module("")], further);
     std::iter::repeat_with(start).take(NODES).collect()
 }
 

@@ -8,6 +8,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue should stop")]
 
+mod beside;
 mod cluster;
 mod conventions;
 mod faults;
