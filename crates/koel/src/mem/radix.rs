@@ -14,12 +14,20 @@ use core::ops::Range;
 
 /// Numbers of a part, on average.
 const PART: usize = 1 << 12;
-/// The most bits of a pass: its counts take 16 KiB.
+/// The most bits of a pass.
 const MOST_BITS: u32 = 12;
 const COUNTS: usize = 1 << MOST_BITS;
 
+/// The counts of the first pass, and of the others: 16 KiB each, too much for small stacks.
+pub(crate) type Counts = [[u32; COUNTS]; 2];
+
 /// Sorts `numbers`, of which all that differ are in these bits. `spare` is as long.
-pub(crate) fn sort(numbers: &mut Vec<u64>, spare: &mut Vec<u64>, bits: Range<u32>) {
+pub(crate) fn sort(
+    numbers: &mut Vec<u64>,
+    spare: &mut Vec<u64>,
+    [ends, counts]: &mut Counts,
+    bits: Range<u32>,
+) {
     let all = bits.end - bits.start;
     let mut parts = (numbers.len() / PART).max(1).ilog2().min(MOST_BITS).min(all);
     // Smaller parts, if that saves a pass.
@@ -28,17 +36,17 @@ pub(crate) fn sort(numbers: &mut Vec<u64>, spare: &mut Vec<u64>, bits: Range<u32
     parts += if saves { beyond } else { 0 };
     let rest = bits.start..bits.end - parts;
     core::mem::swap(numbers, spare);
-    let ends = pass(spare, numbers, rest.end..bits.end);
+    pass(spare, numbers, ends, rest.end..bits.end);
     let mut start = 0;
     for &end in &ends[..1 << parts] {
         let part = start..end as usize;
-        sort_part(&mut numbers[part.clone()], &mut spare[part.clone()], rest.clone());
+        sort_part(&mut numbers[part.clone()], &mut spare[part.clone()], counts, rest.clone());
         start = part.end;
     }
 }
 
 /// Sorts numbers of a part by so many bits.
-fn sort_part(numbers: &mut [u64], spare: &mut [u64], bits: Range<u32>) {
+fn sort_part(numbers: &mut [u64], spare: &mut [u64], counts: &mut [u32; COUNTS], bits: Range<u32>) {
     let passes = bits.end.saturating_sub(bits.start).div_ceil(MOST_BITS);
     if numbers.len() < 2 || passes == 0 {
         return;
@@ -46,7 +54,7 @@ fn sort_part(numbers: &mut [u64], spare: &mut [u64], bits: Range<u32>) {
     let step = (bits.end - bits.start).div_ceil(passes);
     let (mut from, mut to) = (&mut *numbers, spare);
     for start in bits.clone().step_by(step as usize) {
-        pass(from, to, start..bits.end.min(start + step));
+        pass(from, to, counts, start..bits.end.min(start + step));
         (from, to) = (to, from);
     }
     if passes % 2 == 1 {
@@ -55,12 +63,12 @@ fn sort_part(numbers: &mut [u64], spare: &mut [u64], bits: Range<u32>) {
 }
 
 /// Sorts by these bits, of which there are at most [`MOST_BITS`]. Numbers with equal ones stay in
-/// their order. Returns where those with each value end.
+/// their order. `ends` then says where those with each value end.
 #[expect(clippy::cast_possible_truncation, reason = "a digit has 12 bits")]
-fn pass(from: &[u64], to: &mut [u64], bits: Range<u32>) -> [u32; COUNTS] {
+fn pass(from: &[u64], to: &mut [u64], ends: &mut [u32; COUNTS], bits: Range<u32>) {
     let values = 1 << (bits.end - bits.start);
     let digit = |number: u64| ((number >> (bits.start % 64)) & (values - 1)) as usize % COUNTS;
-    let mut ends = [0; COUNTS];
+    ends[..1 << (bits.end - bits.start)].fill(0);
     for &number in from {
         ends[digit(number)] += 1;
     }
@@ -74,7 +82,6 @@ fn pass(from: &[u64], to: &mut [u64], bits: Range<u32>) -> [u32; COUNTS] {
         to[*end as usize] = number;
         *end += 1;
     }
-    ends
 }
 
 #[cfg(test)]
@@ -92,7 +99,7 @@ mod tests {
                 let mut expected = numbers.clone();
                 expected.sort_unstable();
                 let mut spare = alloc::vec![0; numbers.len()];
-                sort(&mut numbers, &mut spare, bits.clone());
+                sort(&mut numbers, &mut spare, &mut [[7; COUNTS]; 2], bits.clone());
                 assert!(numbers == expected, "{len} {bits:?}");
             }
         }

@@ -17,6 +17,8 @@ use alloc::vec::Vec;
 use core::iter::{self, Peekable};
 use core::ops::Range;
 
+use bytemuck::allocation::try_zeroed_vec;
+
 use super::Body;
 use crate::address::geometry::{CORE_BITS, Geometry};
 use crate::error::MemoryError;
@@ -131,6 +133,7 @@ pub(crate) struct Run {
     /// What the slots of an entry do not count of its copies, in order.
     beyond: Vec<(u64, u64)>,
     spare: Vec<u64>,
+    counts: Vec<radix::Counts>,
 }
 
 impl Run {
@@ -143,7 +146,7 @@ impl Run {
         of: &Body<B>,
         cut: &Cut,
     ) -> Result<(), MemoryError> {
-        let Self { orders, beyond, spare } = self;
+        let Self { orders, beyond, spare, counts } = self;
         orders.clear();
         beyond.clear();
         let (table, Range { start, end }) = (&of.table, cut.orders.clone());
@@ -174,12 +177,15 @@ impl Run {
         }
         beyond.sort_unstable();
         fits &= spare.try_reserve_exact(orders.len().saturating_sub(spare.len())).is_ok();
-        if !fits {
+        if counts.is_empty() {
+            *counts = try_zeroed_vec(1).unwrap_or_default();
+        }
+        if !fits || counts.is_empty() {
             return Err(MemoryError { bytes: 2 * size_of_val(&orders[..]) });
         }
         spare.resize(orders.len(), 0);
         let highest = u64::BITS - (start ^ (end - 1)).leading_zeros();
-        radix::sort(orders, spare, table.addresses().end_of_orders()..highest);
+        radix::sort(orders, spare, &mut counts[0], table.addresses().end_of_orders()..highest);
         Ok(())
     }
 
