@@ -4,11 +4,12 @@ use std::fs::File;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use koel::{MergeError, Store};
 use memmap2::Mmap;
 use pyo3::PyResult;
 use self_cell::self_cell;
 
-use crate::error;
+use crate::error::{self, OrRaise};
 
 /// A filter that can be changed, or one that reads a memory map.
 pub(crate) enum Body<O, M> {
@@ -29,6 +30,40 @@ impl<O, M> Body<O, M> {
         matches!(self, Self::Mapped(_))
     }
 }
+
+/// What `==` asks.
+pub(crate) trait Same<T> {
+    /// Whether both hold the same, or have the same bytes where order matters.
+    fn is_same(&self, other: &T) -> PyResult<bool>;
+}
+
+/// Those whose content does not depend on the order of the calls.
+macro_rules! same_content {
+    ($($Face:ident),*) => {$(
+        impl<S: Store, T: Store> Same<koel::$Face<T>> for koel::$Face<S> {
+            fn is_same(&self, other: &koel::$Face<T>) -> PyResult<bool> {
+                match self.holds_the_same(other) {
+                    error @ Err(MergeError::NoMemory) => error.or_raise(),
+                    // Settings that differ tell them apart.
+                    same => Ok(same.unwrap_or(false)),
+                }
+            }
+        }
+    )*};
+}
+same_content!(CuckooFilter, CountingFilter);
+
+/// The others.
+macro_rules! same_bytes {
+    ($($Face:ident),*) => {$(
+        impl<S: Store, T: Store> Same<koel::$Face<T>> for koel::$Face<S> {
+            fn is_same(&self, other: &koel::$Face<T>) -> PyResult<bool> {
+                Ok(self.try_to_bytes().or_raise()? == other.try_to_bytes().or_raise()?)
+            }
+        }
+    )*};
+}
+same_bytes!(ExpiringFilter, Maplet);
 
 /// Runs an expression with the filter, wherever its bytes are.
 macro_rules! with_filter {

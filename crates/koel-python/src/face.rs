@@ -312,18 +312,15 @@ macro_rules! face {
                 self.copy(py)
             }
 
-            /// Whether both were built alike, and changed alike since.
+            /// Whether both hold the same; see docs/PYTHON.md.
             fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
                 let py = other.py();
                 let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
                 let other = &other.get().contents;
                 let equal = py.detach(|| self.contents.read_both(other, |ours, theirs| {
-                    if let (Contents::Owned(ours), Contents::Owned(theirs)) = (ours, theirs) {
-                        return PyResult::Ok(ours == theirs);
-                    }
-                    let ours = with_filter!(ours, filter => filter.try_to_bytes());
-                    let theirs = with_filter!(theirs, filter => filter.try_to_bytes());
-                    Ok(ours.or_raise()? == theirs.or_raise()?)
+                    with_filter!(ours, ours => {
+                        with_filter!(theirs, theirs => $crate::body::Same::is_same(ours, theirs))
+                    })
                 }));
                 Ok(equal?.into_pyobject(py)?.to_owned().into_any().unbind())
             }

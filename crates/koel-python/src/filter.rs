@@ -57,7 +57,7 @@ use crate::source::refuse_mapping;
 ///     choose. Files contain the secret.
 ///
 /// Keys are str, bytes, int, or tuples of these. A str counts as its UTF-8 bytes, an int as eight
-/// bytes. The same keys give the same file in Rust, in the command `koel` and here.
+/// bytes. The same keys in the same order give the same file in Rust and here.
 ///
 /// **Remove only keys that were added**: the removal of another key may remove a key with the same
 /// fingerprint. Unless `multi=True`, `add` returns False for a key whose fingerprint is in already,

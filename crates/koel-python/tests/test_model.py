@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import koel
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
@@ -176,3 +178,21 @@ def test_a_maplet_returns_every_value(pairs: list[tuple[koel.Key, int]]) -> None
         assert m.replace(key, value, value ^ 1) and value ^ 1 in m.get(key)
         m.remove(key, value ^ 1)
     assert len(m) == 0 and not np.any(m.contains_many(list(model)))
+
+
+@pytest.mark.parametrize("face", [koel.CuckooFilter, koel.CountingFilter])
+def test_equal_filters_hold_the_same_in_whatever_order_it_came(
+    face: type[koel.CuckooFilter] | type[koel.CountingFilter], tmp_path: Path
+) -> None:
+    a, b = face(1000), face(1000)
+    a.update(range(900))
+    b.update(reversed(range(900)))
+    assert a == b and not a != b and a.to_bytes() != b.to_bytes()
+    b.save(tmp_path / "b.koel")
+    mapped = face.open(tmp_path / "b.koel")
+    assert a == mapped and mapped == a and mapped == mapped
+    b.discard(5)
+    assert a != b and mapped != b
+    b.add(1_000_000)
+    assert a != b and len(a) == len(b)
+    assert a != face(2000) and face(1000) == face(1000) and a != "a"

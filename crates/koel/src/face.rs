@@ -363,6 +363,38 @@ macro_rules! counted_face {
                 self.body.count_many(self.body.hashed(keys), counts);
             }
 
+            /// Whether both hold the same: the same entries as often, and the same exact answers,
+            /// such as corrections. Filters of the same keys do, in whatever order they came, but
+            /// not if one [has grown](Self::has_grown): then it may have fewer bits of a key than
+            /// the other has. `==` asks for the same bytes. O(buckets), and memory for the entries
+            /// of a segment of 2 MiB, or an eighth of a filter that has grown.
+            ///
+            /// Filters of different keys hold the same only if each key shares its entry with one
+            /// of the other filter by chance.
+            ///
+            /// ```
+            #[doc = concat!("use koel::", stringify!($Face), ";")]
+            ///
+            #[doc = concat!("let builder = ", stringify!($Face), "::builder(9000, 0.001);")]
+            /// let (mut up, mut down) = (builder.build()?, builder.build()?);
+            /// up.insert_many(&(0_u64..8000).collect::<Vec<_>>())?;
+            /// down.insert_many(&(0_u64..8000).rev().collect::<Vec<_>>())?;
+            /// assert!(up.holds_the_same(&down)? && up != down);
+            /// # Ok::<(), Box<dyn std::error::Error>>(())
+            /// ```
+            ///
+            /// # Errors
+            /// [`MergeError::Incompatible`](crate::MergeError::Incompatible) and
+            /// [`MergeError::Sizes`](crate::MergeError::Sizes) if the filters differ in layout,
+            /// size, hash or route, and [`MergeError::NoMemory`](crate::MergeError::NoMemory).
+            pub fn holds_the_same<T: $crate::state::store::Store>(
+                &self,
+                other: &$Face<T>,
+            ) -> Result<bool, $crate::MergeError> {
+                self.body.check_alike(&other.body)?;
+                Ok($crate::state::are_same(&self.body, &other.body)?)
+            }
+
             /// An estimate of the number of distinct keys, at most [`len`](Self::len). O(1).
             ///
             /// With `d` distinct entries of the `U` that keys can have, the standard error is about

@@ -35,7 +35,7 @@ use crate::address::geometry::{CORES, Geometry};
 use crate::error::MergeError;
 use crate::image::{shape, sizing};
 use crate::state::store::Store;
-use crate::state::{Lengths, Overlap, are_same, relate};
+use crate::state::{Lengths, Overlap, relate};
 use crate::table::{GrowingLocation, Place};
 use crate::{CuckooFilter, Key};
 
@@ -282,32 +282,6 @@ impl<S: Store> CuckooFilter<S> {
         Ok(Comparison::of(&overlap, [self.len(), other.len()], |lengths| {
             if has_grown { 1.0 / chance(base, lengths) } else { ours.possible_entries() }
         }))
-    }
-
-    /// Whether both filters hold the same: the same entries as often, and the same
-    /// [corrections](CuckooFilter::refute). Filters of the same keys do, in whatever order they
-    /// came, but not if one [has grown](Self::has_grown): then it may have fewer bits of a key than
-    /// the other has. `==` asks for the same bytes. Costs what [`compare`](Self::compare) does.
-    ///
-    /// Filters of different keys hold the same only if each key shares its entry with one of the
-    /// other filter by chance.
-    ///
-    /// ```
-    /// use koel::CuckooFilter;
-    ///
-    /// let builder = CuckooFilter::builder(9000, 0.001);
-    /// let (mut up, mut down) = (builder.build()?, builder.build()?);
-    /// up.try_extend(0_u64..8000)?;
-    /// down.try_extend((0_u64..8000).rev())?;
-    /// assert!(up.holds_the_same(&down)? && up != down);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`compare`](Self::compare).
-    pub fn holds_the_same<T: Store>(&self, other: &CuckooFilter<T>) -> Result<bool, MergeError> {
-        self.body.check_alike(&other.body)?;
-        Ok(are_same(&self.body, &other.body)?)
     }
 }
 

@@ -5,7 +5,7 @@ mod histories;
 
 use std::collections::BTreeMap;
 
-use koel::{Comparison, CuckooFilter, Estimate, FilterView, Prefer};
+use koel::{Comparison, CountingFilter, CuckooFilter, Estimate, FilterView, Prefer};
 use testkit::keys::hashes;
 
 fn filter_of(rate: f64, seed: u64, keys: &[u64]) -> CuckooFilter {
@@ -195,4 +195,18 @@ fn filters_hold_the_same_exactly_if_no_entry_differs() {
     assert_eq!(other.refute_many(&absent), Ok(1));
     assert!(!other.holds_the_same(&one).unwrap());
     assert!(one.holds_the_same(&filter_of(0.01, 0, &keys)).is_err());
+
+    let counting = |keys: &[u64]| {
+        let mut filter = CountingFilter::builder(20_000, 0.001).count_bits(2).build().unwrap();
+        for (number, key) in keys.iter().enumerate() {
+            filter.add(key, 1 + key % 9).unwrap();
+            filter.add(&keys[number / 2], 1).unwrap();
+        }
+        filter
+    };
+    let (one, mut other) = (counting(&keys), counting(&keys));
+    other.remove(&keys[9]);
+    assert!(!one.holds_the_same(&other).unwrap());
+    other.insert(&keys[9]).unwrap();
+    assert!(one.holds_the_same(&other).unwrap());
 }
