@@ -22,6 +22,7 @@ use bytemuck::allocation::try_zeroed_vec;
 use super::Body;
 use crate::address::geometry::{CORE_BITS, Geometry};
 use crate::error::MemoryError;
+use crate::image::Kind;
 use crate::mem::radix;
 use crate::packing::SLOTS;
 
@@ -112,9 +113,8 @@ fn each_cut<const N: usize, E: From<MemoryError>>(
         all.resize_with(rayon::current_num_threads(), || (Cut::default(), runs()));
         loop {
             let mut count = 0;
-            for (cut, of) in all.iter_mut().zip(cuts.by_ref()).map(|(all, next)| (&mut all.0, next))
-            {
-                (*cut, count) = (of, count + 1);
+            for ((cut, _), next) in all.iter_mut().zip(cuts.by_ref()) {
+                (*cut, count) = (next, count + 1);
             }
             if count == 0 {
                 return Ok(());
@@ -162,8 +162,8 @@ impl Run {
             } else if fits {
                 orders.extend(found.iter().filter(|&it| cut.orders.contains(it)));
             }
-            // The values of a counting filter.
-            if layout.value_bits() > 0 {
+            // Other values are no counts.
+            if of.state.kind == Kind::Counting {
                 let values = slots.iter().map(|&slot| layout.value_of(slot));
                 let above_one = found.iter().zip(values).filter(|(_, value)| *value > 1);
                 for (&order, value) in above_one.filter(|(it, _)| cut.orders.contains(it)) {
