@@ -59,8 +59,10 @@ seconds may be printed again.
 --time-field and --time-key read RFC 3339 (2026-10-25T02:10:00Z, also with a space, or without T and
 Z), dates, the common log format (25/Oct/2026:02:10:00 +0100), syslog (Oct 25 02:10:00), ctime,
 mail dates, and Unix times in s, ms, us or ns. A time may go on in the next fields. Without an
-offset it is UTC. A line whose time is more than --max-jump after all before it does not set the
-time, unless the next line agrees; it is printed. So is a line that is older than the window.
+offset, or a zone such as GMT or EST, it is UTC. With a zone such as CEST, or with digits that are
+no time of day, it is no time. A line whose time is more than --max-jump after all before it does
+not set the time, unless the next line agrees; it is printed. So is a line that is older than the
+window.
 
 With --secret, nobody who chooses the lines can make others disappear.
 

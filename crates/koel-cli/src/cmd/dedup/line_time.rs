@@ -10,13 +10,19 @@
 //! fraction,
 //!                               a space before the offset, or as 20261025T021000Z
 //! 2026-10-25                    the start of a day
+//! 20261025021000                also with minutes only, or with milliseconds
 //! 25/Oct/2026:02:10:00 +0100    the common log format of web servers
 //! Oct 25 02:10:00               syslog: the latest such time
-//! Sun Oct 25 02:10:00 2026      ctime(3);  Sun, 25 Oct 2026 02:10:00 +0100    RFC 5322
+//! Sun Oct 25 02:10:00 2026      ctime(3), also with a zone before the year
+//! Sun, 25 Oct 2026 02:10:00 +0100    RFC 5322
 //! 1761358200.5                  Unix time in s from 1973 on; with more digits in ms, us or ns
 //! ```
 //!
-//! A time without an offset is UTC. Brackets and quotes around it do no harm. Cost: one pass.
+//! A time may have one digit for its hour, `AM` or `PM`, and an offset or a zone of RFC 5322.
+//! Without the latter it is UTC. Brackets and quotes around it do no harm. Cost: one pass.
+//!
+//! **Nothing of a time is ignored.** Digits behind a date that are no time of day, and other zones,
+//! make it no time: the start of the day, or UTC, would be wrong by hours.
 
 use std::cell::RefCell;
 
@@ -26,8 +32,8 @@ use jiff::tz::TimeZone;
 
 use crate::lines::fields::{Delimiter, Records, Separator};
 
-/// The most fields of a time: `Sun, 25 Oct 2026 02:10:00 +0100`.
-const MOST_FIELDS: usize = 6;
+/// The most fields of a time: `Sun Oct 25 02:10:00 AM EST 2026`.
+const MOST_FIELDS: usize = 7;
 
 /// The heading of the options of a window.
 pub(super) const HEADING: &str = "Window";
@@ -83,13 +89,14 @@ impl Times {
         match self {
             Self::Field(number, delimiter) => {
                 let fields = delimiter.fields(line).skip(number - 1).take(MOST_FIELDS);
-                at_start(&fields.collect::<Vec<_>>().join(&b' '))
+                let between = if *delimiter == Delimiter::WhiteSpace { b' ' } else { b'\t' };
+                at_start(&fields.collect::<Vec<_>>().join(&between))
             }
             Self::Csv(number, records) => {
                 let (mut text, mut records) = (Vec::new(), records.borrow_mut());
                 for number in *number..number + MOST_FIELDS {
                     if !text.is_empty() {
-                        text.push(b' ');
+                        text.push(b'\t');
                     }
                     if !records.field(line, number, &mut text) {
                         break;
@@ -118,7 +125,7 @@ impl Times {
     }
 }
 
-/// The time at the start of a text.
+/// The time at the start of a text. Tabs are between fields, which may be of other things.
 fn at_start(text: &[u8]) -> Option<u64> {
     parse(text, Timestamp::now()).map(|(time, _)| time)
 }
@@ -150,6 +157,27 @@ const MILLIS_FROM: f64 = 1e11;
 const LEAST: f64 = 1e8;
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+/// Zones of RFC 5322, with their offsets in hours.
+const ZONES: [(&str, i64); 12] = [
+    ("UTC", 0),
+    ("GMT", 0),
+    ("UT", 0),
+    ("Z", 0),
+    ("EST", -5),
+    ("EDT", -4),
+    ("CST", -6),
+    ("CDT", -5),
+    ("MST", -7),
+    ("MDT", -6),
+    ("PST", -8),
+    ("PDT", -7),
+];
+/// Other zones. Some stand for several offsets, and those of a place change.
+const OTHER_ZONES: [&str; 33] = [
+    "ACDT", "ACST", "AEDT", "AEST", "AKDT", "AKST", "AST", "AWST", "BRT", "BST", "CAT", "CEST",
+    "CET", "EAT", "EEST", "EET", "HKT", "HST", "IDT", "IST", "JST", "KST", "MEZ", "MSK", "NDT",
+    "NST", "NZDT", "NZST", "SAST", "SGT", "WAT", "WEST", "WET",
+];
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 /// How far into the future a time without a year may be: clocks differ.
 const AHEAD: i64 = 24 * 3600;
@@ -166,8 +194,8 @@ pub(super) fn parse(text: &[u8], now: Timestamp) -> Option<(u64, &[u8])> {
     let start = at;
     let millis = [date_first, month_first].into_iter().find_map(|form| {
         at = start;
-        let (date, time) = form(&mut at, now)?;
-        let offset = at.offset().unwrap_or(0);
+        let (date, time, offset) = form(&mut at, now)?;
+        let offset = offset + at.offset()?;
         at.is_at_end().then_some(())?;
         let time = DateTime::from_parts(date, time).to_zoned(TimeZone::UTC).ok()?;
         Some(time.timestamp().as_millisecond() - offset * 1000)
@@ -183,8 +211,11 @@ pub(super) fn parse(text: &[u8], now: Timestamp) -> Option<(u64, &[u8])> {
     Some((millis, at.0))
 }
 
+/// A date, a time of day, and the offset in seconds that stood between parts of the date.
+type Parts = (Date, Time, i64);
+
 /// `2026-10-25T02:10:00`, `20261025`, `25/Oct/2026:02:10:00`.
-fn date_first(at: &mut Cursor<'_>, _now: Timestamp) -> Option<(Date, Time)> {
+fn date_first(at: &mut Cursor<'_>, _now: Timestamp) -> Option<Parts> {
     if let [_, _, b'/', ..] = at.0 {
         let day = at.digits(2)?;
         at.byte(b"/")?;
@@ -192,7 +223,7 @@ fn date_first(at: &mut Cursor<'_>, _now: Timestamp) -> Option<(Date, Time)> {
         at.byte(b"/")?;
         let year = at.digits(4)?;
         at.byte(b":")?;
-        return Some((date(year, month, day)?, at.time_of_day(false)?));
+        return Some((date(year, month, day)?, at.time_of_day(false)?, 0));
     }
     let year = at.digits(4)?;
     let separator = at.byte(b"-/");
@@ -204,22 +235,24 @@ fn date_first(at: &mut Cursor<'_>, _now: Timestamp) -> Option<(Date, Time)> {
     let is_year_of_unix = (1970..2100).contains(&year);
     (separator.is_some() || is_year_of_unix).then_some(())?;
     let before = *at;
-    let is_joined = at.byte(b"Tt_").is_some();
-    if !is_joined {
-        at.byte(b" ");
+    let between = at.byte(b"Tt_ \t");
+    if separator.is_some() && between.is_none() || !at.0.first().is_some_and(u8::is_ascii_digit) {
+        *at = before;
+        return Some((date, Time::midnight(), 0));
     }
-    match at.time_of_day(is_joined) {
-        Some(time) => Some((date, time)),
-        None if is_joined => None,
-        None => {
+    match at.time_of_day(between != Some(b'\t')) {
+        Some(time) => Some((date, time, 0)),
+        // Another field may be of something else.
+        None if between == Some(b'\t') => {
             *at = before;
-            Some((date, Time::midnight()))
+            Some((date, Time::midnight(), 0))
         }
+        None => None,
     }
 }
 
 /// `Oct 25 02:10:00`, also with a weekday before it or a year behind, or with the day first.
-fn month_first(at: &mut Cursor<'_>, now: Timestamp) -> Option<(Date, Time)> {
+fn month_first(at: &mut Cursor<'_>, now: Timestamp) -> Option<Parts> {
     if at.name(&DAYS).is_some() {
         at.byte(b",");
         at.spaces()?;
@@ -231,20 +264,20 @@ fn month_first(at: &mut Cursor<'_>, now: Timestamp) -> Option<(Date, Time)> {
         at.spaces()?;
         let year = at.digits(4)?;
         at.spaces()?;
-        return Some((date(year, month, day)?, at.time_of_day(false)?));
+        return Some((date(year, month, day)?, at.time_of_day(false)?, 0));
     }
     let month = at.name(&MONTHS)?;
     at.spaces()?;
     let day = at.number()?;
     at.spaces()?;
-    let time = at.time_of_day(false)?;
+    let (time, offset) = (at.time_of_day(false)?, at.offset()?);
     let before = *at;
     let year = at.spaces().and_then(|()| at.digits(4)).filter(|_| at.is_at_end());
     match year {
-        Some(year) => Some((date(year, month, day)?, time)),
+        Some(year) => Some((date(year, month, day)?, time, offset)),
         None => {
             *at = before;
-            Some((latest(month, day, time, now)?, time))
+            Some((latest(month, day, time, now)?, time, offset))
         }
     }
 }
@@ -285,9 +318,18 @@ impl Cursor<'_> {
     }
 
     fn spaces(&mut self) -> Option<()> {
-        self.byte(b" ")?;
-        self.skip(|byte| byte == b' ');
+        self.byte(b" \t")?;
+        self.skip(|byte| b" \t".contains(&byte));
         Some(())
+    }
+
+    /// A word of letters that ends here, if it is one that `known` knows.
+    fn word<T>(&mut self, known: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        let end = self.0.iter().position(|byte| !byte.is_ascii_alphabetic());
+        let (word, rest) = self.0.split_at(end.unwrap_or(self.0.len()));
+        let found = known(std::str::from_utf8(word).ok()?).filter(|_| Self(rest).is_at_end());
+        self.0 = if found.is_some() { rest } else { self.0 };
+        found
     }
 
     /// So many digits.
@@ -311,19 +353,52 @@ impl Cursor<'_> {
         i64::try_from(index + 1).ok()
     }
 
-    /// `02:10:00.5`, `02:10`; `021000` if it may be compact.
+    /// `02:10:00.5`, `2:10 PM`; `0210`, `021000` and `021000500` if it may be compact.
     fn time_of_day(&mut self, may_be_compact: bool) -> Option<Time> {
-        let hour = self.digits(2)?;
+        let before = *self;
+        let mut hour = self.number()?;
         let has_colon = self.byte(b":").is_some();
-        (has_colon || may_be_compact).then_some(())?;
+        if !has_colon {
+            may_be_compact.then_some(())?;
+            *self = before;
+            hour = self.digits(2)?;
+        }
         let minute = self.digits(2)?;
         let has_second = !has_colon && self.0.first().is_some_and(u8::is_ascii_digit)
             || has_colon && self.byte(b":").is_some();
         let second = if has_second { self.digits(2)? } else { 0 };
-        let nanos = if has_second { self.fraction() } else { 0 };
+        let millis = if has_colon { None } else { self.digits(3) };
+        let nanos = match millis.map(i32::try_from) {
+            Some(millis) => millis.ok()? * 1_000_000,
+            None => {
+                if has_second {
+                    self.fraction()
+                } else {
+                    0
+                }
+            }
+        };
+        (!self.0.first().is_some_and(u8::is_ascii_digit)).then_some(())?;
+        if let Some(is_late) = self.half_of_day() {
+            (1..=12).contains(&hour).then_some(())?;
+            hour = hour % 12 + if is_late { 12 } else { 0 };
+        }
         // A leap second is the last one of its minute.
         let [hour, minute, second] = [hour, minute, second.min(59)].map(i8::try_from);
         Time::new(hour.ok()?, minute.ok()?, second.ok()?, nanos).ok()
+    }
+
+    /// Whether a time is after noon, if it says so.
+    fn half_of_day(&mut self) -> Option<bool> {
+        let before = *self;
+        self.byte(b" \t");
+        let half = self.word(|word| match word.to_ascii_lowercase().as_str() {
+            "am" => Some(false),
+            "pm" => Some(true),
+            _ => None,
+        });
+        *self = if half.is_some() { *self } else { before };
+        half
     }
 
     /// A fraction of a second in nanoseconds; 0 if there is none.
@@ -343,27 +418,26 @@ impl Cursor<'_> {
         nanos
     }
 
-    /// An offset in seconds, which may stand behind a space; `None` if there is none.
+    /// An offset in seconds, which may stand behind a space; 0 if there is none. `None` if it is a
+    /// zone whose offset is not known.
     fn offset(&mut self) -> Option<i64> {
         let before = *self;
-        self.byte(b" ");
-        let found = self.offset_here();
-        if found.is_none() {
-            *self = before;
+        self.byte(b" \t");
+        if self.word(|word| OTHER_ZONES.contains(&word).then_some(())).is_some() {
+            return None;
         }
-        found
+        let offset = self.offset_here();
+        *self = if offset.is_some() { *self } else { before };
+        Some(offset.unwrap_or(0))
     }
 
     fn offset_here(&mut self) -> Option<i64> {
-        for name in [&b"UTC"[..], b"GMT", b"Z", b"z"] {
-            let mut after = *self;
-            if let Some(rest) = self.0.strip_prefix(name) {
-                after.0 = rest;
-                if after.is_at_end() {
-                    *self = after;
-                    return Some(0);
-                }
-            }
+        let zone = |word: &str| {
+            let name = if word == "z" { "Z" } else { word };
+            ZONES.iter().find(|zone| zone.0 == name).map(|zone| 3600 * zone.1)
+        };
+        if let Some(offset) = self.word(zone) {
+            return Some(offset);
         }
         let sign = if self.byte(b"+-")? == b'-' { -1 } else { 1 };
         let hours = self.digits(2)?;
@@ -479,19 +553,46 @@ mod tests {
             "Tue Nov 14 22:13:20 2023",
             "Tue, 14 Nov 2023 22:13:20 GMT",
             "Tue, 14 Nov 2023 17:13:20 -0500",
+            "Tue, 14 Nov 2023 17:13:20 EST",
+            "Tue Nov 14 15:13:20 MST 2023",
+            "Tue Nov 14 10:13:20 PM UTC 2023",
+            "Nov 14 22:13:20 2023",
+            "2023-11-14 10:13:20 PM",
+            "2023-11-14 10:13:20pm",
+            "2023-11-14 3:13:20 PM PDT",
+            "20231114221320",
+            "20231114221320Z",
+            "20231114 221320",
+            "2023-11-14 221320",
         ] {
             assert_eq!(read(text), Some((second, String::new())), "{text}");
         }
         let minute = second - 20_000;
-        for text in ["2023-11-14 22:13", "20231114T2213", "20231114T2213Z"] {
+        let millis = "2023-11-14T07:13:20.500Z".parse::<Timestamp>().unwrap().as_millisecond();
+        for text in ["2023-11-14 7:13:20.5", "20231114071320500", "2023-11-14T07:13:20,5"] {
+            let found = read(text).map(|(millis, _)| i64::try_from(millis).unwrap());
+            assert_eq!(found, Some(millis), "{text}");
+        }
+        for text in ["2023-11-14 22:13", "20231114T2213", "20231114T2213Z", "202311142213"] {
             assert_eq!(read(text), Some((minute, String::new())), "{text}");
         }
-        let day = second - (22 * 3600 + 13 * 60 + 20) * 1000;
-        for text in ["2023-11-14", "20231114", "2023/11/14"] {
+    }
+
+    #[test]
+    fn a_date_without_a_time_of_day_is_the_start_of_the_day() {
+        let day = read("2023-11-14T00:00:00Z").unwrap().0;
+        for text in [
+            "2023-11-14",
+            "20231114",
+            "2023/11/14",
+            "2023-11-14 12:00 AM",
+            "2023-11-14 0:00",
+            "2023-11-14 000000",
+        ] {
             assert_eq!(read(text), Some((day, String::new())), "{text}");
         }
         for (text, rest) in
-            [("2023-11-14 up", " up"), ("2023-11-14 22", " 22"), ("2023-11-14, 7", " 7")]
+            [("2023-11-14 up", " up"), ("2023-11-14\t22", "\t22"), ("2023-11-14, 7", " 7")]
         {
             assert_eq!(read(text), Some((day, rest.to_owned())), "{text}");
         }
@@ -537,6 +638,15 @@ mod tests {
             "Nov 14",
             "2023-11-14T",
             "may be",
+            "2023-11-14 22",
+            "2023-11-14 21.02.31",
+            "2023-11-14 24:00:00",
+            "2023-11-14 22:13:20 CEST",
+            "2023-11-14 22:13:20 BST up",
+            "Tue Nov 14 22:13:20 CET 2023",
+            "2023-11-14 13:13 PM",
+            "2023-11-14 22:13:201",
+            "20231114 2213201",
             "Feb 30 00:00:00",
             "\u{ff}",
         ] {
