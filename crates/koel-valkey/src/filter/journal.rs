@@ -4,7 +4,7 @@
 //! done in the union too, and nothing is lost. Items that follow each other and were all added, or
 //! all removed, are one *run*, which is one command for replicas.
 //!
-//! A journal takes [`MOST_BYTES`] in all, and knows items only: any other change ends it, as does
+//! A journal takes 64 MiB in all, and knows items only: any other change ends it, as does
 //! one that would take more. Then there is no way but another copy.
 
 use std::collections::VecDeque;
