@@ -103,12 +103,16 @@ fn a_destination_that_is_written_during_a_merge_loses_nothing() {
             });
             assert_eq!(outcome, Ok(Value::Okay), "{line}");
             assert!(rounds > 20, "{rounds}");
+            // Some of thousands of items may share an entry by chance.
+            let mut surplus = 0;
             for round in 0..rounds {
                 let all = items("round", round * 20..round * 20 + 20);
                 let line = format!("CF.MCOUNT x {all} single{round}");
                 let counts = numbers(&ok(&mut connection, &line));
-                assert!(counts[0] == 0 && counts[1..].iter().all(|&count| count == 1), "{round}");
+                assert!(counts[1..].iter().all(|&count| count > 0), "{round}: {counts:?}");
+                surplus += counts.iter().sum::<i64>() - 20;
             }
+            assert!(surplus < 10, "{surplus} too many after {rounds} rounds");
             pair.is_equal();
             await_equal(&pair.primary, &second.expect("a second replica"));
             await_rewrite(&mut connection);
