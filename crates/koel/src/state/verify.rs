@@ -11,7 +11,10 @@ use crate::image::Kind;
 use crate::packing::Bucket;
 
 impl<B: AsRef<[u8]> + Sync> Body<B> {
-    /// Verifies a view, once. What is in memory is sound.
+    /// Verifies a view. What is in memory is sound.
+    ///
+    /// # Errors
+    /// As [`verify`](Self::verify).
     pub(crate) fn require_sound(&self) -> Result<(), ImageError> {
         if self.is_unverified() { self.verify() } else { Ok(()) }
     }
@@ -34,9 +37,7 @@ impl<B: AsRef<[u8]> + Sync> Body<B> {
         }
         self.verify_counts()
     }
-}
 
-impl<B: AsRef<[u8]> + Sync> Body<B> {
     /// Checks every bucket, the padding, and the number of entries.
     fn verify_buckets(&self) -> Result<(), ImageError> {
         let (table, mut entries) = (&self.table, 0);
@@ -91,7 +92,7 @@ impl<B: AsRef<[u8]> + Sync> Body<B> {
     }
 
     /// Counts the distinct entries. O(buckets), and the memory of a run.
-    pub(crate) fn count_distinct(&self) -> Result<u64, MemoryError> {
+    fn count_distinct(&self) -> Result<u64, MemoryError> {
         let mut distinct = 0;
         each_run(self, |_, run| {
             distinct += run.distinct();
