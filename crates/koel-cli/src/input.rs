@@ -14,15 +14,15 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use koel_lines::{ApplicationBytes, Format, Recipe, Separator, TakenOut};
+
 use crate::failure::{self, Failure, Refused};
 use crate::identity::Identity;
-use crate::lines::fields::Separator;
 use crate::lines::{self, LineEnd, Lines, decode};
-use crate::lists::Format;
-use crate::lists::adblock::{self, Disabled};
-use crate::lists::keys::{Given, Group, Keys, Rules, Skipped};
-use crate::lists::recipe::{self, LineArgs, Recipe};
+use crate::lists::keys::{Given, Group, Keys, Rules};
+use crate::lists::options::{self, LineArgs};
 use crate::lists::secret::Secret;
+use crate::lists::skipped::Skipped;
 use crate::progress::{Progress, Stdout};
 use crate::streams::{self, Warnings};
 
@@ -42,6 +42,8 @@ pub(crate) struct InputArgs {
 pub(crate) struct Inputs {
     sources: Vec<Source>,
     rules: Rules,
+    /// Whether the first lines are looked at: they may be a list of another kind.
+    looks: bool,
     /// What is said about them after they were read.
     warnings: Warnings,
 }
@@ -60,13 +62,13 @@ impl InputArgs {
         let stdin = [PathBuf::from("-")];
         let named = if self.inputs.is_empty() { &stdin[..] } else { &self.inputs };
         let sources = named.iter().map(|path| Source::inspect(path)).collect::<Result<_, _>>()?;
-        Ok(Inputs { sources, rules, warnings: Warnings::default() })
+        Ok(Inputs { sources, rules, looks: false, warnings: Warnings::default() })
     }
 
     /// The same, for a verb that has no filter to say how lines are read.
     pub(crate) fn open_first(&self) -> Result<Inputs, Failure> {
         let mut inputs = self.open()?;
-        inputs.find_disabled()?;
+        inputs.find_taken_out()?;
         Ok(inputs)
     }
 
@@ -110,30 +112,42 @@ impl Inputs {
 
     /// What separates the fields of a line, if one is read.
     pub(crate) fn separator(&self) -> Option<&Separator> {
-        self.rules.field.as_ref().map(|field| &field.separator)
+        self.rules.reading.field.as_ref().map(|field| &field.separator)
     }
 
     /// How keys are made of lines, which a new filter stores.
     pub(crate) fn recipe(&self) -> Recipe {
-        Recipe::of(&self.rules)
+        Recipe::of(&self.rules.reading)
     }
 
     /// Makes keys as the filter at `path` stores it. Returns the kind of list that it stores.
     pub(crate) fn use_recipe_of(
         &mut self,
         path: &Path,
-        stored: recipe::Bytes,
+        stored: ApplicationBytes,
     ) -> Result<Format, Failure> {
-        let recipe = Recipe::of_filter(path, stored)?;
+        let recipe = options::recipe_of(path, stored)?;
         let format = recipe.format;
-        recipe.complete(&mut self.rules, path)?;
-        self.find_disabled()?;
+        options::complete(recipe, &mut self.rules, path)?;
+        self.look_at_lines();
+        self.find_taken_out()?;
         Ok(format)
     }
 
     /// Reads lines, or the field that was given, as URLs, whatever the filter was built from.
     pub(crate) fn read_urls(&mut self) {
         self.rules.given = Given { field: true, format: true };
+    }
+
+    /// Reads lists of what is allowed: of ad-block rules the exceptions, too.
+    pub(crate) fn read_as_allowed(&mut self) {
+        self.rules.reading.allows = true;
+    }
+
+    /// Says of inputs that look like a list of another kind that they do, unless the user gave the
+    /// kind.
+    pub(crate) fn look_at_lines(&mut self) {
+        self.looks = self.rules.reading.is_plain() && !self.rules.given.format;
     }
 
     /// Refuses an output that is also an input: a filter would replace the keys.
@@ -187,36 +201,33 @@ impl Inputs {
 }
 
 impl Inputs {
-    /// Finds the rules of ad-block lists that others switch off, which may come later. So the lists
+    /// Finds the rules of ad-block lists that take out others, which may come later. So the lists
     /// are read once more before.
-    pub(super) fn find_disabled(&mut self) -> Result<(), Failure> {
-        if self.rules.format != Format::Adblock {
+    pub(super) fn find_taken_out(&mut self) -> Result<(), Failure> {
+        if self.rules.reading.format != Format::Adblock || self.rules.reading.allows {
             return Ok(());
         }
         self.make_rereadable()?;
         let progress = Progress::start("reading", self.bytes(), Stdout::Silent);
-        let mut disabled = Disabled::new();
-        let name = memchr::memmem::Finder::new("badfilter");
+        let mut taken_out = TakenOut::default();
         for source in &self.sources {
             let end = LineEnd::Byte(self.rules.end);
             let reader = self.reader(source, &progress)?;
             let mut lines = Lines::new(reader, end, self.rules.longest, true);
             while let Some(line) = lines.next_line().map_err(|error| source.failure(error))? {
-                let line = &lines.bytes()[line];
-                if name.find(line).is_some() {
-                    adblock::note_disabled(line, &mut disabled)
-                        .map_err(|error| source.failure(Refused::error(error)))?;
-                }
+                taken_out
+                    .note(&lines.bytes()[line])
+                    .map_err(|error| source.failure(Refused::error(error.to_string())))?;
             }
         }
-        self.rules.disabled = disabled;
+        self.rules.reading.taken_out = taken_out;
         Ok(())
     }
 
     /// Counts the keys of files, copies included.
     pub(crate) fn count(&self) -> Result<u64, Failure> {
         let mut keys = 0;
-        if !self.rules.is_plain() {
+        if !self.rules.reading.is_plain() {
             self.each_again("counting", |group| {
                 keys += group.len() as u64;
                 Ok(())
@@ -283,13 +294,20 @@ impl Inputs {
             {
                 break;
             }
+            let mut likeness = self.looks.then(Likeness::default);
             while let Some(group) = keys.next_group().map_err(|error| source.failure(error))? {
                 has_keys = true;
+                if let Some(likeness) = &mut likeness {
+                    likeness.look_at(&group);
+                }
                 if take(&group, progress.share())? {
                     break 'inputs;
                 }
             }
             skipped.add(&keys.skipped());
+            if let Some(sentence) = likeness.and_then(|it| it.sentence()) {
+                self.warnings.about(source.path(), &sentence);
+            }
         }
         if !has_keys && skipped.is_misread() {
             return Err(self.no_keys(&skipped));
@@ -304,7 +322,7 @@ impl Inputs {
             _ => "the inputs".to_owned(),
         };
         let reasons = skipped.sentence();
-        let remedy = match self.rules.format {
+        let remedy = match self.rules.reading.format {
             Format::Lines => "see --field, --delimiter and --csv; --field 0 is the whole line",
             Format::Hosts => "they were read as --format hosts; give another --format, or --field",
             Format::Adblock => {
@@ -325,6 +343,43 @@ impl Inputs {
     /// The raw size of all inputs, unless one is a stream.
     fn bytes(&self) -> Option<u64> {
         self.sources.iter().map(Source::bytes).sum()
+    }
+}
+
+/// How many of the first lines look like those of a list of another kind.
+#[derive(Default)]
+struct Likeness {
+    lines: usize,
+    hosts: usize,
+    adblock: usize,
+}
+
+impl Likeness {
+    /// So many lines are looked at.
+    const LINES: usize = 1_000;
+
+    fn look_at(&mut self, group: &Group<'_>) {
+        let is_counted = |line: &&&[u8]| !line.is_empty() && !line.starts_with(b"#");
+        let rest = Self::LINES.saturating_sub(self.lines);
+        for line in group.lines.iter().filter(is_counted).take(rest) {
+            self.lines += 1;
+            self.hosts += usize::from(Format::Hosts.is_likely(line));
+            self.adblock += usize::from(Format::Adblock.is_likely(line));
+        }
+    }
+
+    /// What to tell the user, if most lines are alike.
+    fn sentence(&self) -> Option<String> {
+        let (what, format) = match self.lines / 2 {
+            half if self.hosts > half => ("a hosts file", Format::Hosts),
+            half if self.adblock > half => ("ad-block rules", Format::Adblock),
+            _ => return None,
+        };
+        let format = format.name();
+        Some(format!(
+            "looks like {what}, but whole lines are read as keys; give --format {format} to read \
+             the hosts, or --format lines if this is meant"
+        ))
     }
 }
 

@@ -10,9 +10,9 @@
 //!                (room), opened (file), compared, patched, and written (target)
 //! output         lines and texts, files replaced in one step
 //! input          reads keys from files and pipes
-//! lists/         from lines to keys: the options and what a filter stores of them (recipe), hosts
-//!                files and ad-block lists, hosts of URLs, the secret of a hash
-//! lines/         from bytes to lines: decompressed (decode), in UTF-8 (text), split, and fields
+//! lists/         from lines to keys with the crate `koel-lines`: the options, what was skipped;
+//!                and the secret of a hash
+//! lines/         from bytes to lines: decompressed (decode), in UTF-8 (text), split
 //! streams        notices a closed standard input or output; what is said after the work
 //! progress       shows the progress bar
 //! escape         prints and accepts names of any bytes

@@ -12,7 +12,7 @@ use crate::filter::file::Editing;
 use crate::filter::room::Room;
 use crate::filter::sizing;
 use crate::input::InputArgs;
-use crate::lists::keys::Skipped;
+use crate::lists::skipped::Skipped;
 use crate::output;
 use crate::progress::Stdout;
 use crate::quantity::grouped;

@@ -25,7 +25,7 @@ use crate::filter::sizing::{self, ShapeArgs};
 use crate::filter::spool::{KeyCount, Spool, hash_each};
 use crate::filter::target::OutArgs;
 use crate::input::{InputArgs, Inputs};
-use crate::lists::keys::Skipped;
+use crate::lists::skipped::Skipped;
 use crate::quantity::{self, bytes, counted, grouped};
 use crate::report::Report;
 
@@ -130,6 +130,9 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome, Failure> {
     }
     let target = args.out.open()?;
     let like = args.like.as_deref().map(|old| like_filter(old, &mut inputs)).transpose()?;
+    if like.is_none() {
+        inputs.look_at_lines();
+    }
     let never = Never::open(&args, &mut inputs, like.as_ref())?;
     args.shape.read_lines_by(&inputs.recipe());
     if let Some(bounded) = Bounded::new(&args, &mut inputs)? {

@@ -8,13 +8,16 @@
 
 use std::path::PathBuf;
 
+use koel_lines::{Format, Skip};
+
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::{FilterFile, VerifyArgs};
 use crate::input::InputArgs;
-use crate::lists::hosts;
-use crate::lists::{Format, Skip};
+use crate::lists::skipped::Skipped;
 use crate::output::Lines;
 use crate::progress::Stdout;
+use crate::quantity::counted;
+use crate::streams::Warnings;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -77,9 +80,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut found = Vec::new();
     let prints = !args.count && !args.quiet;
     let mut out = Lines::for_inputs(&inputs)?;
-    let (mut selected, mut asked, mut without_host) = (0_u64, 0_u64, 0_u64);
+    let mut tally = Tally::default();
     let busy = if prints { Stdout::Busy } else { Stdout::Silent };
-    let mut skipped = inputs.each_line("checking", busy, |group, _| {
+    let skipped = inputs.each_line("checking", busy, |group, _| {
         let keys = group.keys();
         if let Some(header) = group.header.filter(|_| prints) {
             out.line(header, inputs.terminator())?;
@@ -90,36 +93,79 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             filter.view.contains_many(keys, &mut found);
         }
         let contains = |name: &[u8]| filter.view.contains(name);
-        // `None` for a line that cannot be looked up.
-        let answer = |(key, &found): (&&[u8], &bool)| match args.url {
-            true if !found => hosts::host_or_parent(key, asks_line, contains)
-                .or_else(|| asks_line.then_some(false)),
-            _ => Some(found),
-        };
-        let answers: Vec<_> = keys.iter().zip(&found).map(answer).collect();
+        let answers = keys.iter().zip(&found).map(|(key, &found)| {
+            let of_url = args.url && !found;
+            let answer = of_url.then(|| koel_lines::host_or_parent(key, asks_line, contains));
+            tally.note(answer.unwrap_or(Some(found)), asks_line)
+        });
+        let answers: Vec<_> = answers.collect();
         if answers.contains(&Some(false)) {
             filter.before_absent()?;
         }
-        asked += keys.len() as u64;
-        without_host += answers.iter().filter(|answer| answer.is_none()).count() as u64;
         let wanted = Some(!args.invert);
         for (line, _) in group.lines.iter().zip(&answers).filter(|&(_, &it)| it == wanted) {
-            selected += 1;
+            tally.selected += 1;
             if prints {
                 out.line(line, inputs.terminator())?;
             }
         }
         out.end_group()?;
-        Ok(args.quiet && selected > 0)
+        Ok(args.quiet && tally.selected > 0)
     })?;
-    if without_host > 0 && without_host == asked {
-        return Err(Failure::Usage("no line of the input has a host to look up".to_owned()));
-    }
-    skipped.add_many(Skip::NoHost, without_host);
+    let warnings = tally.misread(args, asks_line)?;
     if args.count {
-        out.raw(format!("{selected}\n").as_bytes())?;
+        out.raw(format!("{}\n", tally.selected).as_bytes())?;
     }
     out.finish()?;
-    skipped.warn();
-    Ok(Outcome::some_if(selected > 0))
+    tally.skipped(skipped, asks_line).warn();
+    warnings.print();
+    Ok(Outcome::some_if(tally.selected > 0))
+}
+
+/// What became of the lines.
+#[derive(Default)]
+struct Tally {
+    asked: u64,
+    found: u64,
+    without_host: u64,
+    selected: u64,
+}
+
+impl Tally {
+    /// Counts the answer for a line, `None` for a URL without a host. Returns it: a line that is
+    /// also looked up as it is has one.
+    fn note(&mut self, answer: Option<bool>, asks_line: bool) -> Option<bool> {
+        self.asked += 1;
+        self.found += u64::from(answer == Some(true));
+        self.without_host += u64::from(answer.is_none());
+        answer.or_else(|| asks_line.then_some(false))
+    }
+
+    /// What was not understood: an error if it is all that was asked, since "none" would be no
+    /// answer.
+    fn misread(&self, args: &Args, asks_line: bool) -> Result<Warnings, Failure> {
+        let warnings = Warnings::default();
+        if self.without_host > 0 && self.without_host == self.asked {
+            let sentence =
+                "no line of the input has a host to look up; see --field and --delimiter";
+            return Err(Failure::Usage(sentence.to_owned()));
+        }
+        if self.without_host > 0 && asks_line {
+            let lines = counted(self.without_host, "line");
+            warnings.add(format!("{lines} without a host: only looked up as they are"));
+        }
+        if args.url && asks_line && self.found == 0 && self.asked > 0 {
+            let sentence = "was built from plain lines, so only a line of it that is a host can \
+                            match; build a hosts file or ad-block rules with --format";
+            warnings.about(&args.filter, sentence);
+        }
+        Ok(warnings)
+    }
+
+    fn skipped(&self, mut skipped: Skipped, asks_line: bool) -> Skipped {
+        if !asks_line {
+            skipped.add_many(Skip::NoHost, self.without_host);
+        }
+        skipped
+    }
 }

@@ -6,13 +6,12 @@
 use std::path::PathBuf;
 
 use koel::FilterView;
+use koel_lines::{Format, Recipe, StoredField};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::FilterFile;
 use crate::filter::sizing::{self, RATE};
-use crate::lists::Format;
-use crate::lists::recipe::{Recipe, StoredField};
 use crate::output;
 use crate::quantity::{self, bytes, counted, grouped};
 use crate::report::Report;

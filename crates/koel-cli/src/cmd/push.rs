@@ -5,9 +5,10 @@
 
 use std::path::PathBuf;
 
+use koel_lines::Recipe;
+
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::FilterFile;
-use crate::lists::recipe::Recipe;
 use crate::output;
 use crate::progress::{Progress, Stdout};
 use crate::server::remote::RemoteArgs;

@@ -54,6 +54,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut inputs = args.input.open()?;
+    inputs.read_as_allowed();
     let mut editing = Editing::open(&args.filter)?;
     let filter = &mut editing.filter;
     let format = inputs.use_recipe_of(&args.filter, filter.application())?;

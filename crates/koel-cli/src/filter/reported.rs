@@ -13,8 +13,8 @@ use koel::{CuckooFilter, FullError, KeyHash};
 
 use crate::failure::Failure;
 use crate::input::Inputs;
-use crate::lists::keys::Skipped;
-use crate::lists::{Format, hosts};
+use crate::lists::skipped::Skipped;
+use koel_lines::Format;
 
 /// Names that a filter reports.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Reported {
             names.extend(reported.map(|(key, _)| hasher.hash(key)));
             if let Names::WithParents(format) = asked {
                 for key in keys {
-                    hosts::host_or_parent(key, format == Format::Lines, |name| {
+                    koel_lines::host_or_parent(key, format == Format::Lines, |name| {
                         if filter.contains(name) {
                             names.insert(hasher.hash(name));
                         }

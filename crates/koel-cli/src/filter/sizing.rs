@@ -10,10 +10,10 @@ use koel_plan::{GROW_TO, unbounded};
 
 use crate::failure::Failure;
 use crate::input::Inputs;
-use crate::lists::recipe::{self, Recipe};
 use crate::lists::secret::{self, Secret};
 use crate::quantity::{self, grouped};
 use crate::report::Report;
+use koel_lines::{ApplicationBytes, Recipe};
 
 /// Why a filter cannot grow, and what to do.
 pub(crate) const CANNOT_GROW: &str =
@@ -45,7 +45,7 @@ pub(crate) struct ShapeArgs {
 
     /// How keys are made of lines, for the filter to store.
     #[arg(skip)]
-    application: recipe::Bytes,
+    application: ApplicationBytes,
 }
 
 fn parse_seed(text: &str) -> Result<u64, String> {

@@ -17,14 +17,14 @@
 //! twice the longest line.
 
 pub(crate) mod decode;
-pub(crate) mod fields;
 pub(crate) mod text;
 
 use std::io::{Error, ErrorKind, Read, Result};
 use std::ops::Range;
 
+use koel_lines::Records;
+
 use crate::failure::Refused;
-use crate::lines::fields::Records;
 use crate::quantity;
 
 /// With reads of this size, system calls cost little compared with copying.

@@ -84,13 +84,93 @@ fn an_adblock_list_gives_its_whole_hosts_and_says_what_it_skips() {
     let shell = Shell::new();
     let ran = shell.run_with("build --format adblock -o set", list.as_bytes());
     assert_eq!((ran.code, &*ran.err), (0, ""));
-    let expected = "skipped              2 comments, 1 exception rule, 2 cosmetic rules, 2 rules \
-                    for less than a host\n";
+    let expected = "skipped              2 comments, 1 rule that takes out others, 2 cosmetic \
+                    rules, 2 rules for less than a host\n";
     assert!(ran.text().contains(expected), "{}", ran.text());
     let urls = "https://ads.example/\nhttps://x.tracker.example/\nhttps://good.example/\n\
                 https://part.example/x\n";
     let found = "https://ads.example/\nhttps://x.tracker.example/\n";
     assert_eq!(shell.check("--url", urls).text(), found);
+}
+
+#[test]
+fn an_exception_takes_out_the_rules_for_its_host() {
+    let shell = Shell::new();
+    let list =
+        "||x.example^\n||a.x.example^\n||y.example^\n@@||x.example^\n@@||y.example^$script\n";
+    let ran = shell.run_with("build --format adblock -o set", list.as_bytes());
+    let expected = "skipped              1 rule that takes out others, 1 exception rule for less than \
+                    a host, 2 rules that an exception takes out\n";
+    assert!(ran.text().contains(expected), "{}", ran.text());
+    assert_eq!(
+        shell.check("--format hosts", "x.example\na.x.example\ny.example\n").text(),
+        "y.example\n"
+    );
+}
+
+/// A list of exceptions says what is allowed, as a plain list does.
+#[test]
+fn exceptions_are_allowed_names() {
+    let shell = Shell::new();
+    let blocked: String = (0..2_000).map(|i| format!("||b{i}.example^\n")).collect();
+    shell.write("list", &blocked);
+    let allowed: String = (0..2_000).map(|i| format!("@@||a{i}.example^\n")).collect();
+    shell.write("allowed", &(allowed + "@@||b7.example^\n"));
+    let urls: String = (0..2_000).map(|i| format!("http://a{i}.example/\n")).collect();
+    shell.ok("build --format adblock --fpr 0.03 -o plain list");
+    assert_ne!(shell.run_with("check --url -c plain", urls.as_bytes()).text(), "0\n");
+    let report = shell.ok("build --format adblock --fpr 0.03 --never allowed --json -o set list");
+    assert_eq!(report.json()["never"]["lines"], 2_001);
+    assert_eq!(report.json()["never"]["conflicts"], 1);
+    assert_eq!(shell.run_with("check --url -c set", urls.as_bytes()).text(), "0\n");
+    assert_eq!(shell.run_with("check --url -q set", b"http://b7.example/\n").code, 0);
+}
+
+/// Lines of a hosts file were keys as they are, and every URL was absent without a word.
+#[test]
+fn a_list_that_was_read_as_plain_lines_is_noticed() {
+    let hosts = "# x\n0.0.0.0 ads.example\n0.0.0.0 b.example\n";
+    let rules = "! x\n||ads.example^\n@@||b.example^\n||c.example^\n";
+    let log = "192.0.2.1 - - [29/Nov/2026] GET /\n192.0.2.2 - - x\n";
+    let shell = filter_of("a.example\n", "");
+    for (list, said) in [(hosts, "--format hosts"), (rules, "--format adblock"), (log, "")] {
+        for words in ["build -o new", "check -v set"] {
+            let ran = shell.run_with(words, list.as_bytes());
+            assert_eq!(ran.code, 0);
+            assert!(ran.err.contains(said) && ran.err.is_empty() == said.is_empty(), "{}", ran.err);
+        }
+        let given = shell.run_with("build --format lines -o new", list.as_bytes());
+        assert_eq!(given.err, "");
+        let ran = shell.run_with("dedup", list.as_bytes());
+        assert!(!ran.err.contains("looks like"), "{}", ran.err);
+    }
+    let ran = shell.check("--url", "http://ads.example/\n");
+    assert!(ran.code == 1 && ran.err.contains("was built from plain lines"), "{}", ran.err);
+}
+
+/// The column was taken for a URL with its quotes, and every line was absent.
+#[test]
+fn a_quoted_column_is_a_url_and_no_line_with_a_host_is_no_answer() {
+    for format in ["", "--format hosts"] {
+        let shell = filter_of("ads.example\n", format);
+        let log = "1 \"https://ads.example/x\" 200\n2 \"-\" 200\n";
+        let found = shell.check("--url --field 2 --delimiter whitespace -c", log);
+        assert_eq!((found.code, found.text()), (0, "1\n"));
+        for log in ["\"GET / HTTP/1.1\"\n", "a b\n"] {
+            shell.check("--url", log).fails("no line of the input has a host");
+        }
+        let ran = shell.check("--url", "http://ads.example/\na b\n");
+        assert_eq!(ran.text(), "http://ads.example/\n");
+        assert!(ran.err.contains("1 line without a host"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn an_address_of_ipv4_is_found_as_ipv6() {
+    let shell = filter_of("192.0.2.77\n", "--format hosts");
+    assert_eq!(shell.check("--url -c", "http://[::ffff:192.0.2.77]/\n").text(), "1\n");
+    let shell = filter_of("192.0.2.77\n", "");
+    assert_eq!(shell.check("--url -c", "http://[::ffff:192.0.2.77]/\n").text(), "1\n");
 }
 
 #[test]
@@ -102,9 +182,10 @@ fn reports_count_the_lines_without_a_key() {
         ran.json()["skipped"].clone()
     };
     let expected = |counts: &[(&str, u64)]| {
-        let names = ["empty", "comment", "no_field", "no_host", "local_name", "exception"];
+        let names =
+            ["empty", "comment", "no_field", "no_host", "local_name", "exception", "applied"];
         let more = ["cosmetic", "partial_host", "too_long", "address_range", "some_requests"];
-        let names = names.iter().chain(&more).chain(&["no_block", "disabled"]);
+        let names = names.iter().chain(&more).chain(&["no_block", "disabled", "allowed"]);
         let count =
             |name| counts.iter().find(|(counted, _)| counted == name).map_or(0_u64, |it| it.1);
         names.map(|name| ((*name).to_owned(), count(name))).collect::<serde_json::Value>()
@@ -130,11 +211,11 @@ fn reports_count_the_lines_without_a_key() {
         assert!(ran.err.starts_with("koel: no key in standard input: "), "{}", ran.err);
     }
     shell.write("list", "[head]\n! x\n\n@@||a^\n##.x\n||a/b\n||b.example^\n");
-    let adblock = [("empty", 1), ("comment", 2), ("exception", 1), ("cosmetic", 1)];
+    let adblock = [("empty", 1), ("comment", 2), ("applied", 1), ("cosmetic", 1)];
     let adblock = expected(&[&adblock[..], &[("partial_host", 1)]].concat());
     assert_eq!(skipped("build list --format adblock --json -o new", ""), adblock);
     let rules = "||a^\n||b^$script\n||c^$cookie\n||d^$csp=x\n||a^$badfilter\n||e^\n";
-    let counts = [("exception", 1), ("some_requests", 1), ("no_block", 2), ("disabled", 1)];
+    let counts = [("applied", 1), ("some_requests", 1), ("no_block", 2), ("disabled", 1)];
     assert_eq!(skipped("build --format adblock --json -o new", rules), expected(&counts));
     assert_eq!(shell.ok("info --json new").json()["keys"], 1);
     let ranges = "192.0.2.0/24\n2001:db8::/32\n192.0.2.1\n";

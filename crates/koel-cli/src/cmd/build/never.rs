@@ -14,11 +14,11 @@ use super::Args;
 use crate::failure::Failure;
 use crate::filter::reported::{Names, Reported};
 use crate::input::Inputs;
-use crate::lists::Format;
-use crate::lists::keys::Skipped;
+use crate::lists::skipped::Skipped;
 use crate::output;
 use crate::quantity::{counted, grouped};
 use crate::report::Report;
+use koel_lines::Format;
 
 /// Conflicts that are named in the report.
 const NAMED: usize = 3;
@@ -53,14 +53,11 @@ impl Never {
             return Ok(None);
         }
         let files = args.input.beside(&args.never)?;
-        let allowed = match (&args.like, like) {
-            (Some(old), Some(like)) => {
-                let mut allowed = files.open()?;
-                allowed.use_recipe_of(old, like.application())?;
-                allowed
-            }
-            _ => files.open_first()?,
-        };
+        let mut allowed = files.open()?;
+        allowed.read_as_allowed();
+        if let (Some(old), Some(like)) = (&args.like, like) {
+            allowed.use_recipe_of(old, like.application())?;
+        }
         allowed.refuse_output(args.out.path())?;
         list.make_rereadable()?;
         let asked = match allowed.recipe().format {

@@ -30,7 +30,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 
-use crate::lines::fields::{Delimiter, Records, Separator};
+use koel_lines::{Delimiter, Records, Separator};
 
 /// The most fields of a time: `Sun Oct 25 02:10:00 AM EST 2026`.
 const MOST_FIELDS: usize = 7;

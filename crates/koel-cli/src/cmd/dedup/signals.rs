@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::failure::Failure;
 use crate::input::Inputs;
-use crate::lists::keys::{Group, Skipped};
+use crate::lists::keys::Group;
+use crate::lists::skipped::Skipped;
 use crate::output::Lines;
 use crate::progress::Stdout;
 use crate::quantity::{self, grouped};

@@ -7,6 +7,7 @@
 use std::io::Read;
 use std::path::PathBuf;
 
+use koel_lines::Records as CsvRecords;
 use koel_store::Batch;
 use koel_store::content::Archive;
 
@@ -16,7 +17,7 @@ use crate::escape::unescape;
 use crate::failure::{Failure, Outcome};
 use crate::input;
 use crate::lines::text::Content;
-use crate::lines::{LineEnd, Lines, decode, fields};
+use crate::lines::{LineEnd, Lines, decode};
 use crate::progress::{Progress, Stdout};
 use crate::quantity::{counted, grouped};
 use crate::report::Report;
@@ -79,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut load = Load {
         args,
         store: &store,
-        csv: fields::Records::new(b','),
+        csv: CsvRecords::new(b','),
         read: 0,
         key: None,
         batch: Batch::new(),
@@ -109,7 +110,7 @@ type Record = (Vec<u8>, Vec<u8>);
 struct Load<'a> {
     args: &'a Args,
     store: &'a Records,
-    csv: fields::Records,
+    csv: CsvRecords,
     /// Lines, records or items read so far.
     read: u64,
     /// With -0, the key whose value is the next item.
@@ -128,7 +129,7 @@ impl Load<'_> {
         let content = if exact { Content::Exact } else { Content::Records };
         let text = decode::decoded(source, content, name, &warnings).map_err(failure)?;
         let end = match (self.args.csv, exact) {
-            (true, _) => LineEnd::Record(fields::Records::new(b',')),
+            (true, _) => LineEnd::Record(CsvRecords::new(b',')),
             (_, true) => LineEnd::Byte(0),
             _ => LineEnd::Byte(b'\n'),
         };

@@ -3,25 +3,28 @@
 
 use super::*;
 use crate::lines::count_lines;
-use crate::lines::fields::Delimiter;
 use crate::lines::tests::Drip;
+use koel_lines::{Column, Delimiter, Field, Separator};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// Rules without options.
 pub(crate) fn lines() -> Rules {
-    let (options, given, disabled) = (LineOptions::default(), Given::default(), Disabled::new());
-    let (format, longest, skips_long, may_have_nul) = (Format::Lines, 1 << 22, false, false);
-    let field = None;
-    Rules { end: b'\n', longest, field, format, options, given, disabled, skips_long, may_have_nul }
+    let (longest, skips_long, may_have_nul) = (1 << 22, false, false);
+    let (reading, given) = (Reading::default(), Given::default());
+    Rules { end: b'\n', longest, reading, given, skips_long, may_have_nul }
 }
 
 fn field(number: u32, separator: Separator) -> Field {
     Field { column: Column::Number(number), separator, has_header: false }
 }
 
+fn of_field(field: Field) -> Rules {
+    Rules { reading: Reading { field: Some(field), ..Reading::default() }, ..lines() }
+}
+
 fn csv(number: u32, delimiter: u8) -> Rules {
-    Rules { field: Some(field(number, Separator::Csv(delimiter))), ..lines() }
+    of_field(field(number, Separator::Csv(delimiter)))
 }
 
 /// The lines and their keys, of reads of `step` bytes.
@@ -136,7 +139,7 @@ proptest! {
         delimiter in prop_oneof![Just(","), Just(",,"), Just("\t"), Just("whitespace")],
     ) {
         let separator = Separator::Delimiter(Delimiter::parse(delimiter).unwrap());
-        let rules = Rules { field: Some(super::tests::field(number, separator)), ..lines() };
+        let rules = of_field(super::tests::field(number, separator));
         let field = |text: &str| -> Option<String> {
             let found = match delimiter {
                 "whitespace" => text.split_whitespace().nth(number as usize - 1),
@@ -199,7 +202,7 @@ fn a_byte_order_mark_at_the_start_of_any_line_is_dropped() {
 fn a_column_is_found_by_its_name_in_each_input() {
     let named = |name: &str, separator| {
         let field = Field { column: Column::parse(name).unwrap(), separator, has_header: true };
-        Rules { field: Some(field), ..lines() }
+        of_field(field)
     };
     let keys = |rules: &Rules, input: &str| -> Result<(Option<String>, Vec<String>)> {
         let mut keys = Keys::new(Drip::new(input.as_bytes(), 3), rules);

@@ -1,9 +1,10 @@
 //! Finds the host of a line and its parent domains, for `koel check --url` and `--format`.
 //!
-//! A URL is parsed as browsers do (the WHATWG standard, by the crate `url`). A line without a
-//! scheme is parsed as `http://LINE`, so that bare hosts, `host:port/path` and e-mail addresses
-//! (`user@host`) work. Two rules go beyond the standard: an IPv6 address needs no
-//! brackets, and hosts of schemes that browsers do not know are hosts all the same.
+//! A URL is parsed as browsers do (the WHATWG standard, see `url.rs`). A line without a scheme
+//! is parsed as `http://LINE`, so that bare hosts, `host:port/path` and e-mail addresses
+//! (`user@host`) work. Rules beyond the standard: quotes around a line are dropped, an IPv6 address
+//! needs no brackets, one that stands for an IPv4 address is that address, and hosts of schemes
+//! that browsers do not know are hosts all the same.
 //!
 //! Hosts are in lower case and punycode, without a dot at the end. An IP address has no parent
 //! domains.
@@ -16,64 +17,108 @@
 //! address in a line. A `#` begins a comment. The names of the machine itself, such as `localhost`,
 //! are skipped, and so are ranges of addresses, because a filter holds single ones.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use url::{Host, ParseError, Url};
-
-use crate::lists::Skip;
+use crate::Skip;
+use crate::url::parse;
 
 /// Whether `contains` is true for the host of this line or for one of its parent domains. `None`
 /// for a line without a host.
 ///
 /// With `both_forms`, an international name is looked up in both, because a plain list may have
 /// either.
-pub(crate) fn host_or_parent(
+pub fn host_or_parent(
     line: &[u8],
     both_forms: bool,
     mut contains: impl FnMut(&[u8]) -> bool,
 ) -> Option<bool> {
-    let host = std::str::from_utf8(line).ok().and_then(parsed)?;
-    let Host::Domain(domain) = host else { return Some(contains(host.to_string().as_bytes())) };
-    let domain = Some(domain.trim_end_matches('.')).filter(|domain| !domain.is_empty())?;
-    let mut found = |domain| domain_and_parents(domain).any(|name| contains(name.as_bytes()));
-    let has_two = both_forms && domain.contains("xn--");
-    Some(found(domain) || has_two && found(&idna::domain_to_unicode(domain).0))
-}
-
-/// The host of a line, in the form that filters have.
-pub(crate) fn host(line: &str) -> Option<String> {
-    match parsed(line)? {
-        Host::Domain(domain) => {
-            Some(domain.trim_end_matches('.').to_owned()).filter(|domain| !domain.is_empty())
-        }
-        address => Some(address.to_string()),
+    let host = std::str::from_utf8(line).ok().and_then(host)?;
+    if host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok() {
+        return Some(contains(host.as_bytes()));
     }
+    let mut found = |name| domain_and_parents(name).any(|name| contains(name.as_bytes()));
+    let has_two = both_forms && host.contains("xn--");
+    Some(found(&host) || has_two && found(&in_unicode(&host)))
 }
 
-fn parsed(line: &str) -> Option<Host> {
-    let line = line.trim();
+/// The host of a line, in the form that filters have; `None` if it has none.
+#[must_use]
+pub fn host(line: &str) -> Option<String> {
+    let line = unquoted(line.trim());
     if let Ok(address) = line.parse::<Ipv6Addr>() {
-        return Some(Host::Ipv6(address));
+        return Some(of_address(address));
     }
-    let with_scheme = || Url::parse(&format!("http://{line}")).ok();
-    let url = match Url::parse(line) {
-        Ok(url) if url.has_host() || url.is_special() => url,
-        // In `host:port` the host looks like a scheme.
-        Ok(url) if url.cannot_be_a_base() => with_scheme()?,
-        Err(ParseError::RelativeUrlWithoutBase) => with_scheme()?,
-        _ => return None,
+    let with_scheme = || parse(&format!("http://{line}"));
+    let url = if has_scheme(line) {
+        let url = parse(line)?;
+        match url.host {
+            Some(_) => url,
+            // In `host:port` the host looks like a scheme.
+            None if url.is_opaque => with_scheme()?,
+            None => return None,
+        }
+    } else {
+        with_scheme()?
     };
-    if url.is_special() {
-        return url.host().map(|host| host.to_owned());
+    let mut host = url.host?;
+    if !url.is_special {
+        // For schemes that browsers do not know, the host is as it was written.
+        host = parse(&format!("http://{host}"))?.host?;
     }
-    // For schemes that browsers do not know, `Url` leaves the host as it was written.
-    Host::parse(url.host_str()?).ok()
+    if let Some(address) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        return address.parse().ok().map(of_address);
+    }
+    let host = host.trim_end_matches('.');
+    let is_host = !host.is_empty() && !host.contains('"');
+    is_host.then(|| host.to_owned())
+}
+
+/// A line without the quotes around it: a column of a log is often quoted, and no host is.
+fn unquoted(line: &str) -> &str {
+    line.strip_prefix('"').and_then(|line| line.strip_suffix('"')).unwrap_or(line)
+}
+
+/// Whether a line begins with the scheme of a URL. Control characters before it, tabs and line ends
+/// in it do not count.
+fn has_scheme(line: &str) -> bool {
+    let mut letters =
+        line.trim_start_matches(|c| c <= ' ').chars().filter(|c| !matches!(c, '\t' | '\n' | '\r'));
+    letters.next().is_some_and(|first| first.is_ascii_alphabetic())
+        && letters.find(|c| !c.is_ascii_alphanumeric() && !"+-.".contains(*c)) == Some(':')
+}
+
+/// An address of IPv6, in brackets. One that stands for an address of IPv4 is that.
+fn of_address(address: Ipv6Addr) -> String {
+    address.to_ipv4_mapped().map_or_else(|| format!("[{address}]"), |short| short.to_string())
+}
+
+/// A host in punycode as people write it.
+fn in_unicode(host: &str) -> String {
+    let label = |label: &str| match label.strip_prefix("xn--").map(idna::punycode::decode_to_string)
+    {
+        Some(Some(unicode)) => unicode,
+        _ => label.to_owned(),
+    };
+    host.split('.').map(label).collect::<Vec<_>>().join(".")
 }
 
 /// For `a.b.c`: `a.b.c`, `b.c` and `c`.
-fn domain_and_parents(domain: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn domain_and_parents(domain: &str) -> impl Iterator<Item = &str> {
     let first = Some(domain).filter(|domain| !domain.is_empty());
     std::iter::successors(first, |name| name.split_once('.').map(|(_, above)| above))
+}
+
+/// Whether a line has an address and names, as in /etc/hosts. A name has a dot, so that lines of a
+/// log, which may begin with an address too, are others.
+pub(crate) fn is_hosts_line(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(line);
+    let mut words = text.split('#').next().unwrap_or_default().split_whitespace();
+    let is_name = |name| listed(name).is_some_and(|host| host.contains('.') || is_local(&host));
+    words.next().is_some_and(is_address) && words.next().is_some_and(is_name) && words.all(is_name)
+}
+
+fn is_local(host: &str) -> bool {
+    LOCAL.split(' ').any(|local| local == host)
 }
 
 /// Names that hosts files give to the machine itself and to its networks.
@@ -99,7 +144,7 @@ pub(crate) fn hosts(line: &[u8], mut take: impl FnMut(&[u8]), mut skip: impl FnM
             _ if is_range(name) => skip(Skip::Range),
             // `0.0.0.0 0.0.0.0` says that the file blocks.
             Some(_) if is_address(name) && *name != text => skip(Skip::Local),
-            Some(host) if LOCAL.split(' ').any(|local| local == host) => skip(Skip::Local),
+            Some(host) if is_local(&host) => skip(Skip::Local),
             Some(host) => take(host.as_bytes()),
             None => skip(Skip::NoHost),
         }
@@ -109,7 +154,7 @@ pub(crate) fn hosts(line: &[u8], mut take: impl FnMut(&[u8]), mut skip: impl FnM
 /// The host that a list names: without the `*.` or the dot that some lists put before a domain.
 ///
 /// URLs may have more characters in a host, but in a list they show that the line is no host.
-pub(super) fn listed(name: &str) -> Option<String> {
+pub(crate) fn listed(name: &str) -> Option<String> {
     let is_usual = |c: char| c.is_ascii_alphanumeric() || "-_.:[]".contains(c);
     let host = host(name.strip_prefix('*').unwrap_or(name).trim_start_matches('.'))?;
     host.chars().all(is_usual).then_some(host)
@@ -182,6 +227,20 @@ mod tests {
     }
 
     #[test]
+    fn an_ipv4_address_is_one_key_also_as_ipv6() {
+        for line in ["http://[::ffff:192.0.2.77]/", "::ffff:192.0.2.77", "::FFFF:c000:24d"] {
+            assert_eq!(host(line).as_deref(), Some("192.0.2.77"), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_quoted_column_of_a_log_is_the_url_in_it() {
+        assert_eq!(host("\"https://a.example/x\"").as_deref(), Some("a.example"));
+        assert_eq!(host("\"-\"").as_deref(), Some("-"));
+        assert_eq!(host("\"https://a.example/x"), None);
+    }
+
+    #[test]
     fn an_international_name_is_found_in_both_forms() {
         for line in ["https://www.B\u{dc}CHER.example/", "www.xn--bcher-kva.example"] {
             assert!(finds(line, "xn--bcher-kva.example"), "{line}");
@@ -202,6 +261,17 @@ mod tests {
         let take = |key: &[u8]| keys.push(String::from_utf8(key.to_vec()).unwrap());
         hosts(line.as_bytes(), take, |skip| skipped.push(skip));
         (keys, skipped)
+    }
+
+    #[test]
+    fn a_hosts_line_is_known_by_its_address_and_names() {
+        for line in ["0.0.0.0 ads.example", "::1 localhost # x", "192.0.2.1\ta.example b.example"] {
+            assert!(is_hosts_line(line.as_bytes()), "{line}");
+        }
+        for line in ["ads.example", "192.0.2.1", "192.0.2.1 - - [29/Nov/2026]", "# 0.0.0.0 a.b", ""]
+        {
+            assert!(!is_hosts_line(line.as_bytes()), "{line}");
+        }
     }
 
     #[test]

@@ -9,30 +9,40 @@ use std::borrow::Cow;
 
 /// How the text of a line becomes the bytes of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LineOptions {
+pub struct LineOptions {
     /// Whether upper and lower case are the same.
-    pub(crate) ignores_case: bool,
+    pub ignores_case: bool,
     /// Whether white space around the text is dropped.
-    pub(crate) trims: bool,
+    pub trims: bool,
     /// Whether a carriage return at the end of the line belongs to the key.
-    pub(crate) keeps_cr: bool,
+    pub keeps_cr: bool,
 }
 
 impl LineOptions {
     /// The bits that docs/FORMAT.md gives them.
-    pub(crate) fn bits(self) -> u8 {
+    pub fn bits(self) -> u8 {
         u8::from(self.ignores_case) | u8::from(self.trims) << 1 | u8::from(self.keeps_cr) << 2
     }
 
     /// The options with these bits; `None` if no version has written them.
-    pub(crate) fn from_bits(bits: u8) -> Option<Self> {
+    pub fn from_bits(bits: u8) -> Option<Self> {
         let has = |bit| bits & bit != 0;
         let options = Self { ignores_case: has(1), trims: has(2), keeps_cr: has(4) };
         (options.bits() == bits).then_some(options)
     }
 
+    /// Those that are on, as they are given to the command.
+    pub fn words(self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            (self.ignores_case, "--ignore-case"),
+            (self.trims, "--trim"),
+            (self.keeps_cr, "--keep-cr"),
+        ];
+        all.into_iter().filter_map(|(is_on, name)| is_on.then_some(name))
+    }
+
     /// The bytes of the key of a text, whose line end was dropped.
-    pub(crate) fn key(self, text: &[u8]) -> Cow<'_, [u8]> {
+    pub fn key(self, text: &[u8]) -> Cow<'_, [u8]> {
         let text = if self.trims { trimmed(text) } else { text };
         if self.ignores_case { lowered(text) } else { Cow::Borrowed(text) }
     }

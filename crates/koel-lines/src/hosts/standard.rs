@@ -4,10 +4,10 @@
 
 use super::host;
 
-const DATA: &[u8] = include_bytes!("../../../tests/data/url-hosts.json.zst");
+const DATA: &[u8] = include_bytes!("../../tests/data/url-hosts.json.zst");
 
 /// Lines whose host is not that of the standard: the line and the host found.
-const DIFFERING: [(&str, Option<&str>); 20] = [
+const DIFFERING: [(&str, Option<&str>); 22] = [
     // A line without a scheme is a host.
     ("a", Some("a")),
     ("a/", Some("a")),
@@ -31,6 +31,9 @@ const DIFFERING: [(&str, Option<&str>); 20] = [
          \u{15}\u{16}\u{17}\u{18}\u{19}\u{1a}\u{1b}\u{1c}\u{1d}\u{1e}\u{1f}\u{7f}!\"$%&'()*+,-.;=_`{}~/",
         None,
     ),
+    // A quote shows that the line was cut in the middle of a quoted column.
+    ("http://!\"$&'()*+,-.;=_`{}~/", None),
+    ("wss://!\"$&'()*+,-.;=_`{}~/", None),
     // The crate `url` takes no host before a drive letter.
     ("file://example.net/C:/", None),
     ("file://1.2.3.4/C:/", None),

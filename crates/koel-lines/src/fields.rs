@@ -3,6 +3,7 @@
 //! CSV follows RFC 4180 as the crate `csv-core` reads it: a field may be quoted, then it may hold
 //! delimiters and line ends, and two quotes in it stand for one. Cost: one pass over the line.
 
+use std::error::Error;
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -11,16 +12,18 @@ use memchr::memmem::Finder;
 
 /// The field of a line that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Field {
-    pub(crate) column: Column,
-    pub(crate) separator: Separator,
+pub struct Field {
+    /// Which field.
+    pub column: Column,
+    /// What is between fields.
+    pub separator: Separator,
     /// Whether each input begins with a line that has the names of the columns.
-    pub(crate) has_header: bool,
+    pub has_header: bool,
 }
 
 /// Which of the fields of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Column {
+pub enum Column {
     /// Counted from 1. As an argument, 0 is the whole line.
     Number(u32),
     /// As the header names it.
@@ -29,9 +32,12 @@ pub(crate) enum Column {
     Hashed(u32),
 }
 
+/// What is between the fields of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Separator {
+pub enum Separator {
+    /// A text, or white space.
     Delimiter(Delimiter),
+    /// A byte, in CSV.
     Csv(u8),
 }
 
@@ -41,7 +47,7 @@ const LONGEST_NAME: usize = 40;
 
 impl Column {
     /// Parses the value of `--field`.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         match text.parse() {
             Ok(number) => Ok(Self::Number(number)),
             Err(_) if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() => {
@@ -79,7 +85,7 @@ impl fmt::Display for Column {
 impl Field {
     /// The number of the column, counted from 1, in an input with this header. The error lists the
     /// names that the header has.
-    pub(crate) fn number(&self, header: &[u8]) -> Result<usize, String> {
+    pub fn number(&self, header: &[u8]) -> Result<usize, NoColumn> {
         if let Column::Number(number) = self.column {
             return Ok(number as usize);
         }
@@ -104,16 +110,11 @@ impl Field {
         }
         let more = if names.len() > LISTED { ", .." } else { "" };
         names.truncate(LISTED);
-        let names = names.join(", ");
-        Err(format!(
-            "its header has no field {}, but: {names}{more}; give another --field, or --field 0 if \
-             each key is a whole line",
-            self.column
-        ))
+        Err(NoColumn { column: self.column.clone(), names: format!("{}{more}", names.join(", ")) })
     }
 
     /// The options, as they are given to the command.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let column = match &self.column {
             Column::Hashed(_) => "NAME".to_owned(),
             column => column.to_string(),
@@ -131,6 +132,23 @@ impl Field {
     }
 }
 
+/// A header does not name the column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoColumn {
+    /// What was looked for.
+    pub column: Column,
+    /// The names in the header, with commas between them; of many only the first.
+    pub names: String,
+}
+
+impl fmt::Display for NoColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "its header has no field {}, but: {}", self.column, self.names)
+    }
+}
+
+impl Error for NoColumn {}
+
 /// FNV-1a of 32 bits.
 pub(crate) fn hash(name: &[u8]) -> u32 {
     name.iter().fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
@@ -138,7 +156,8 @@ pub(crate) fn hash(name: &[u8]) -> u32 {
 
 /// What separates the fields of a line that is not CSV.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Delimiter {
+pub enum Delimiter {
+    /// This text.
     Text(String),
     /// Any number of spaces and tabs, also before the first field.
     WhiteSpace,
@@ -146,7 +165,7 @@ pub(crate) enum Delimiter {
 
 impl Delimiter {
     /// Parses the value of `--delimiter`.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         match text {
             "whitespace" => Ok(Self::WhiteSpace),
             "tab" | "\\t" => Ok(Self::Text("\t".to_owned())),
@@ -158,12 +177,12 @@ impl Delimiter {
     }
 
     /// Whether it has several bytes.
-    pub(crate) fn is_long(&self) -> bool {
+    pub fn is_long(&self) -> bool {
         matches!(self, Self::Text(text) if text.len() > 1)
     }
 
     /// The delimiter as CSV needs it.
-    pub(crate) fn byte(&self) -> Option<u8> {
+    pub fn byte(&self) -> Option<u8> {
         match self {
             Self::Text(text) if text != "\"" => {
                 <[u8; 1]>::try_from(text.as_bytes()).ok().map(|[byte]| byte)
@@ -173,12 +192,12 @@ impl Delimiter {
     }
 
     /// Field `number` of a line, counted from 1.
-    pub(crate) fn field<'a>(&self, line: &'a [u8], number: usize) -> Option<&'a [u8]> {
+    pub fn field<'a>(&self, line: &'a [u8], number: usize) -> Option<&'a [u8]> {
         self.fields(line).nth(number - 1)
     }
 
     /// The fields of a line. An empty line has none.
-    pub(crate) fn fields<'a>(&self, line: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    pub fn fields<'a>(&self, line: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         let (delimiter, skips_empty) = match self {
             Self::Text(delimiter) => (Some(Finder::new(delimiter)), false),
             Self::WhiteSpace => (None, true),
@@ -199,16 +218,19 @@ impl Delimiter {
 }
 
 /// Reads CSV records.
-pub(crate) struct Records(Box<Reader>);
+#[derive(Debug)]
+pub struct Records(Box<Reader>);
 
 impl Records {
-    pub(crate) fn new(delimiter: u8) -> Self {
+    /// A reader of records whose fields this byte separates.
+    #[must_use]
+    pub fn new(delimiter: u8) -> Self {
         let end = Terminator::Any(b'\n');
         Self(Box::new(ReaderBuilder::new().delimiter(delimiter).terminator(end).build()))
     }
 
     /// The index of the LF that ends the first record.
-    pub(crate) fn end(&mut self, bytes: &[u8]) -> Option<usize> {
+    pub fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         // The reader would skip empty lines.
         if bytes.first() == Some(&b'\n') {
             return Some(0);
@@ -226,7 +248,7 @@ impl Records {
     }
 
     /// Whether a record that has no end is inside quotes.
-    pub(crate) fn is_open(&mut self, record: &[u8]) -> bool {
+    pub fn is_open(&mut self, record: &[u8]) -> bool {
         self.end(record).is_none()
             && !record.is_empty()
             && self.0.read_field(b"\n", &mut [0; 4]).0 == ReadFieldResult::InputEmpty
@@ -234,7 +256,7 @@ impl Records {
 
     /// Appends field `number` of a record, counted from 1, without its quotes. Returns false if
     /// there is no such field.
-    pub(crate) fn field(&mut self, record: &[u8], number: usize, field: &mut Vec<u8>) -> bool {
+    pub fn field(&mut self, record: &[u8], number: usize, field: &mut Vec<u8>) -> bool {
         let found = self.each_piece(record, |at, piece, is_last| {
             if at == number {
                 field.extend_from_slice(piece);

@@ -1,17 +1,22 @@
 //! Reads ad-block lists: the host of each rule that blocks all of one.
 //!
-//! A rule for a whole host is `||host^`, with or without `$options` that leave it whole. A filter
-//! cannot hold the rest, which is counted by reason: exceptions, cosmetic rules, rules for a part
-//! of a host, for some requests or pages, rules that change what is loaded without blocking it, and
-//! rules that another one switches off (`$badfilter`). An option that is not known narrows a rule.
-//! `!` begins a comment.
+//! A rule for a whole host is `||host^`, with or without `$options` that leave it whole. Two kinds
+//! of rules take others out, wherever they stand, so a list is read once before: `$badfilter` that
+//! rule, and an exception for a whole host, `@@||host^`, those for the host and the hosts below it.
+//! Only another `$important` one takes out a rule that is `$important`.
+//!
+//! A filter cannot hold the rest, which is counted by reason: other exceptions, cosmetic rules,
+//! rules for a part of a host, for some requests or pages, and rules that change what is loaded
+//! without blocking it. An option that is not known narrows a rule. `!` begins a comment.
 //!
 //! Sources: the filter syntax of Adblock Plus, of uBlock Origin and of AdGuard.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::error::Error;
+use std::fmt;
 
-use super::Skip;
-use super::hosts::listed;
+use crate::Skip;
+use crate::hosts::{domain_and_parents, listed};
 
 /// Options with which a rule still blocks all of a host. Requests from other sites only are all
 /// that matter for hosts of advertisers.
@@ -32,28 +37,99 @@ const MODIFIERS: &str = "\
     referrerpolicy removeheader removeparam replace rewrite shide specifichide stealth \
     uritransform urlblock urlskip urltransform xmlprune";
 
-/// How many rules may be switched off: so many need some MB of memory.
-const MOST_DISABLED: usize = 100_000;
+/// How many rules may take out others: so many need some MB of memory.
+const MOST_TAKING_OUT: usize = 100_000;
 
-/// The rules that `$badfilter` switches off.
-pub(crate) type Disabled = HashSet<String>;
+/// What rules of a list say about its other rules.
+#[derive(Clone, Debug, Default)]
+pub struct TakenOut {
+    /// The rules that `$badfilter` switches off.
+    disabled: HashSet<String>,
+    /// The hosts of exceptions, and whether one is important.
+    allowed: HashMap<String, bool>,
+}
+
+impl TakenOut {
+    /// Notes a line that takes out others. Other lines change nothing.
+    ///
+    /// # Errors
+    /// If there are too many.
+    pub fn note(&mut self, line: &[u8]) -> Result<(), TooManyExceptions> {
+        // Most lines are neither.
+        if !line.contains(&b'@') && memchr::memmem::find(line, BADFILTER.as_bytes()).is_none() {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(line);
+        let rule = text.trim();
+        if let Some((host, options)) = exception(rule) {
+            let is_important = self.allowed.entry(host).or_default();
+            *is_important |= has_option(&options, IMPORTANT);
+        } else {
+            let (pattern, options) = split(rule);
+            if has_option(&options, BADFILTER) && host_of(pattern).is_some() {
+                self.disabled.insert(identity(pattern, &options));
+            }
+        }
+        let is_too_many = self.disabled.len() + self.allowed.len() > MOST_TAKING_OUT;
+        if is_too_many { Err(TooManyExceptions) } else { Ok(()) }
+    }
+
+    fn disables(&self, pattern: &str, options: &[String]) -> bool {
+        !self.disabled.is_empty() && self.disabled.contains(&identity(pattern, options))
+    }
+
+    fn allows(&self, host: &str, options: &[String]) -> bool {
+        let needs_important = has_option(options, IMPORTANT);
+        !self.allowed.is_empty()
+            && domain_and_parents(host).any(|name| {
+                self.allowed.get(name).is_some_and(|&important| important || !needs_important)
+            })
+    }
+}
+
+/// A list has more rules that take out others than memory is set aside for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyExceptions;
+
+impl fmt::Display for TooManyExceptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "it has more than 100,000 rules with @@ for a host or with $badfilter; divide the list",
+        )
+    }
+}
+
+impl Error for TooManyExceptions {}
 
 /// Passes the host of an ad-block rule to `take`, and the kind of another rule to `skip`.
 pub(crate) fn adblock(
     line: &[u8],
-    disabled: &Disabled,
+    taken_out: &TakenOut,
     mut take: impl FnMut(&[u8]),
     mut skip: impl FnMut(Skip),
 ) {
     let text = String::from_utf8_lossy(line);
-    match whole_host(text.trim(), disabled) {
+    match whole_host(text.trim(), taken_out) {
         Ok(host) => take(host.as_bytes()),
         Err(reason) => skip(reason),
     }
 }
 
+/// Whether a line is a rule for a host, or an exception.
+pub(crate) fn is_host_rule(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(line);
+    let rule = text.trim();
+    let rule = rule.strip_prefix("@@").unwrap_or(rule);
+    rule.starts_with("||") && rule.contains('^')
+}
+
+/// The host of a rule that allows all of it.
+pub(crate) fn allowed(line: &[u8]) -> Option<String> {
+    exception(String::from_utf8_lossy(line).trim()).map(|(host, _)| host)
+}
+
 /// The host of a rule that blocks all of a host, or the reason why it does not.
-fn whole_host(rule: &str, disabled: &Disabled) -> Result<String, Skip> {
+fn whole_host(rule: &str, taken_out: &TakenOut) -> Result<String, Skip> {
     if is_cosmetic(rule) {
         return Err(Skip::Cosmetic);
     }
@@ -65,19 +141,30 @@ fn whole_host(rule: &str, disabled: &Disabled) -> Result<String, Skip> {
         return Err(Skip::Comment);
     }
     if rule.starts_with("@@") {
-        return Err(Skip::Exception);
+        return Err(if exception(rule).is_some() { Skip::Applied } else { Skip::Exception });
     }
     let (pattern, options) = split(rule);
-    if options.iter().any(|option| option == BADFILTER) {
-        return Err(Skip::Exception);
+    if has_option(&options, BADFILTER) {
+        return Err(Skip::Applied);
     }
     let host = host_of(pattern).ok_or(Skip::Partial)?;
-    if !disabled.is_empty() && disabled.contains(&identity(pattern, &options)) {
+    if taken_out.disables(pattern, &options) {
         return Err(Skip::Disabled);
     }
-    narrowed(&options).map_or(Ok(host), Err)
+    if let Some(reason) = narrowed(&options) {
+        return Err(reason);
+    }
+    if taken_out.allows(&host, &options) { Err(Skip::Allowed) } else { Ok(host) }
 }
 
+/// The host and the options of an exception for all of a host.
+fn exception(rule: &str) -> Option<(String, Vec<String>)> {
+    let (pattern, options) = split(rule.strip_prefix("@@")?);
+    let is_whole = !has_option(&options, BADFILTER) && narrowed(&options).is_none();
+    host_of(pattern).filter(|_| is_whole).map(|host| (host, options))
+}
+
+const IMPORTANT: &str = "important";
 const BADFILTER: &str = "badfilter";
 
 /// The pattern of a rule, and its options.
@@ -95,17 +182,8 @@ fn identity(pattern: &str, options: &[String]) -> String {
     format!("{}${}", pattern.to_lowercase(), options.join(","))
 }
 
-/// Adds the rule that a line switches off. The error is that there are too many.
-pub(crate) fn note_disabled(line: &[u8], disabled: &mut Disabled) -> Result<(), &'static str> {
-    let text = String::from_utf8_lossy(line);
-    let (pattern, options) = split(text.trim());
-    if options.iter().any(|option| option == BADFILTER) && host_of(pattern).is_some() {
-        disabled.insert(identity(pattern, &options));
-    }
-    if disabled.len() > MOST_DISABLED {
-        return Err("it has more than 100,000 rules with $badfilter; divide the list");
-    }
-    Ok(())
+fn has_option(options: &[String], name: &str) -> bool {
+    options.iter().any(|option| option == name)
 }
 
 /// Why options leave a rule that does not block all of a host.
@@ -147,10 +225,10 @@ fn host_of(pattern: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn read(line: &str, disabled: &Disabled) -> (Vec<String>, Vec<Skip>) {
+    fn read(line: &str, taken_out: &TakenOut) -> (Vec<String>, Vec<Skip>) {
         let (mut keys, mut skipped) = (Vec::new(), Vec::new());
         let take = |key: &[u8]| keys.push(String::from_utf8(key.to_vec()).unwrap());
-        adblock(line.as_bytes(), disabled, take, |skip| skipped.push(skip));
+        adblock(line.as_bytes(), taken_out, take, |skip| skipped.push(skip));
         (keys, skipped)
     }
 
@@ -187,7 +265,9 @@ mod tests {
             ("#comment", &[], &[Skip::Comment]),
             ("[Adblock Plus 2.0]", &[], &[Skip::Comment]),
             ("", &[], &[Skip::Empty]),
-            ("@@||ads.example^", &[], &[Skip::Exception]),
+            ("@@||ads.example^", &[], &[Skip::Applied]),
+            ("@@||ads.example^$script", &[], &[Skip::Exception]),
+            ("@@||ads.example/x", &[], &[Skip::Exception]),
             ("@@||ads.example^$domain=a.example", &[], &[Skip::Exception]),
             ("##.banner", &[], &[Skip::Cosmetic]),
             ("example.com##.banner", &[], &[Skip::Cosmetic]),
@@ -200,32 +280,50 @@ mod tests {
             ("||ads.*^", &[], &[Skip::Partial]),
             ("||*.ads.example^", &[], &[Skip::Partial]),
             ("||ads.example^$domain=a.example|b.example", &[], &[Skip::Narrow]),
-            ("||ads.example^$script,badfilter", &[], &[Skip::Exception]),
+            ("||ads.example^$script,badfilter", &[], &[Skip::Applied]),
             ("||^", &[], &[Skip::Partial]),
             ("||", &[], &[Skip::Partial]),
             ("/banner/*", &[], &[Skip::Partial]),
             ("|https://ads.example/", &[], &[Skip::Partial]),
         ] {
             let expected = (hosts.iter().map(ToString::to_string).collect(), skipped.to_vec());
-            assert_eq!(read(line, &Disabled::new()), expected, "{line}");
+            assert_eq!(read(line, &TakenOut::default()), expected, "{line}");
         }
     }
+
     #[test]
-    fn a_rule_that_another_one_switches_off_blocks_nothing() {
-        let mut disabled = Disabled::new();
-        for line in ["||A.example^$badfilter", "||b.example^$badfilter,important,third-party"] {
-            note_disabled(line.as_bytes(), &mut disabled).unwrap();
-        }
-        note_disabled(b"||c.example^$important", &mut disabled).unwrap();
-        for (line, is_off) in [
-            ("||a.example^", true),
-            ("||a.example^$important", false),
-            ("||b.example^$third-party,important", true),
-            ("||b.example^", false),
-            ("||c.example^$important", false),
+    fn a_rule_that_another_one_takes_out_blocks_nothing() {
+        let mut taken_out = TakenOut::default();
+        for line in [
+            "||A.example^$badfilter",
+            "||b.example^$badfilter,important,third-party",
+            "||c.example^$important",
+            "@@||D.example^",
+            "@@||e.example^$important",
+            "@@||f.example^$script",
         ] {
-            let (keys, skipped) = read(line, &disabled);
-            assert_eq!((keys.is_empty(), skipped == [Skip::Disabled]), (is_off, is_off), "{line}");
+            taken_out.note(line.as_bytes()).unwrap();
         }
+        for (line, reason) in [
+            ("||a.example^", Some(Skip::Disabled)),
+            ("||a.example^$important", None),
+            ("||b.example^$third-party,important", Some(Skip::Disabled)),
+            ("||b.example^", None),
+            ("||c.example^$important", None),
+            ("||d.example^", Some(Skip::Allowed)),
+            ("||ads.d.example^", Some(Skip::Allowed)),
+            ("||d.example^$important", None),
+            ("||example^", None),
+            ("||e.example^$important", Some(Skip::Allowed)),
+            ("||f.example^", None),
+        ] {
+            let (keys, skipped) = read(line, &taken_out);
+            assert_eq!(
+                (keys.is_empty(), skipped.first().copied()),
+                (reason.is_some(), reason),
+                "{line}"
+            );
+        }
+        assert_eq!(allowed(b"@@||d.example^|").as_deref(), Some("d.example"));
     }
 }

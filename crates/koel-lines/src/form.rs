@@ -1,0 +1,121 @@
+//! From the text that a program asks for to the bytes of its key.
+//!
+//! Two of the application bytes say what a key is: a text or a host, trimmed, in lower case. The
+//! others only say where it is in a line. Cost: a look at each byte, or one parse of a URL.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+
+use crate::Format;
+use crate::hosts;
+use crate::options::LineOptions;
+use crate::recipe::{ApplicationBytes, Recipe, UnknownRecipe};
+
+/// What a key of a filter is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyForm {
+    /// What becomes of the letters and the white space of a text.
+    pub options: LineOptions,
+    /// Whether a key is a host.
+    pub is_host: bool,
+}
+
+impl KeyForm {
+    /// The form of the keys of a filter with these application bytes.
+    ///
+    /// # Errors
+    /// If this version does not know them.
+    pub fn of(application: ApplicationBytes) -> Result<Self, UnknownRecipe> {
+        let recipe = Recipe::from_bytes(application).ok_or(UnknownRecipe)?;
+        Ok(Self { options: recipe.options, is_host: recipe.format != Format::Lines })
+    }
+
+    /// Whether every text is its own key.
+    #[must_use]
+    pub fn is_exact(self) -> bool {
+        !self.is_host && !self.options.trims && !self.options.ignores_case
+    }
+
+    /// The key of a text. Of a URL, an e-mail address or a host in another form, where keys are
+    /// hosts, that is the host.
+    ///
+    /// # Errors
+    /// If keys are hosts and the text has none: nothing can be said about it.
+    pub fn key(self, text: &[u8]) -> Result<Cow<'_, [u8]>, NoHost> {
+        if !self.is_host {
+            return Ok(self.options.key(text));
+        }
+        let host = std::str::from_utf8(text).ok().and_then(hosts::host).ok_or(NoHost)?;
+        Ok(Cow::Owned(self.options.key(host.as_bytes()).into_owned()))
+    }
+
+    /// Whether `contains` is true for a URL: its host or one of its parent domains, or, where keys
+    /// are texts, the text as it is.
+    ///
+    /// # Errors
+    /// If the text has no host, and is not found as it is.
+    pub fn finds_url(
+        self,
+        text: &[u8],
+        mut contains: impl FnMut(&[u8]) -> bool,
+    ) -> Result<bool, NoHost> {
+        let key = self.options.key(text);
+        if !self.is_host && contains(&key) {
+            return Ok(true);
+        }
+        hosts::host_or_parent(&key, !self.is_host, contains).ok_or(NoHost)
+    }
+}
+
+/// A text has no host, and keys are hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoHost;
+
+impl fmt::Display for NoHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the keys of this filter are hosts, and this text has none")
+    }
+}
+
+impl Error for NoHost {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOSTS: KeyForm = KeyForm {
+        options: LineOptions { ignores_case: false, trims: false, keeps_cr: false },
+        is_host: true,
+    };
+
+    #[test]
+    fn a_text_is_asked_for_as_the_key_that_its_line_became() {
+        let lower = LineOptions { ignores_case: true, trims: true, keeps_cr: false };
+        let lower = KeyForm { options: lower, is_host: false };
+        assert_eq!(lower.key(b" Ada ").unwrap(), &b"ada"[..]);
+        assert_eq!(KeyForm::default().key(b" Ada ").unwrap(), &b" Ada "[..]);
+        assert_eq!(HOSTS.key(b"http://A.Example:80/x").unwrap(), &b"a.example"[..]);
+        assert_eq!(HOSTS.key(b"two words"), Err(NoHost));
+        assert_eq!(HOSTS.key(b"\xff"), Err(NoHost));
+    }
+
+    #[test]
+    fn a_url_is_found_by_its_parents_and_a_text_also_as_it_is() {
+        let finds = |form: KeyForm, text: &str, member: &str| {
+            form.finds_url(text.as_bytes(), |name| name == member.as_bytes())
+        };
+        assert_eq!(finds(HOSTS, "http://a.b.example/", "b.example"), Ok(true));
+        assert_eq!(finds(HOSTS, "http://a.b.example/", "c.example"), Ok(false));
+        assert_eq!(finds(HOSTS, "data:text/html,x", "x"), Err(NoHost));
+        assert_eq!(finds(KeyForm::default(), "data:text/html,x", "data:text/html,x"), Ok(true));
+        assert_eq!(finds(KeyForm::default(), "data:text/html,x", "x"), Err(NoHost));
+    }
+
+    #[test]
+    fn application_bytes_that_are_not_known_are_refused() {
+        assert_eq!(KeyForm::of([0; 8]), Ok(KeyForm::default()));
+        assert_eq!(KeyForm::of([8, 0, 0, 0, 0, 0, 0, 0]), Err(UnknownRecipe));
+        assert_eq!(KeyForm::of([1, 2, 3, 4, 5, 6, 7, 8]), Err(UnknownRecipe));
+    }
+}
