@@ -31,6 +31,14 @@ impl KeyForm {
         Ok(Self { options: recipe.options, is_host: recipe.format != Format::Lines })
     }
 
+    /// The options of the command without which a text is another key; empty if there are none.
+    #[must_use]
+    pub fn words(self) -> String {
+        let format = if self.is_host { Format::Hosts } else { Format::Lines };
+        let recipe = Recipe { options: self.options, format, ..Recipe::default() };
+        recipe.words().join(" ")
+    }
+
     /// Whether every text is its own key.
     #[must_use]
     pub fn is_exact(self) -> bool {

@@ -10,6 +10,8 @@
 //! bytes 4-7  number of the column, or FNV-1a of its name
 //! ```
 //!
+//! Bytes with bit 128 in the first are those of another program, whose keys are texts as they are.
+//!
 //! Filters are merged and compared only if the first two are equal. The name of a column may be
 //! longer than a header has room for, so it is stored as a hash.
 
@@ -46,6 +48,8 @@ pub enum StoredField {
 
 /// The bytes that a filter stores, in the header.
 pub type ApplicationBytes = [u8; 8];
+
+const OTHER_PROGRAM: u8 = 0x80;
 
 const DELIMITER: u8 = 1;
 const WHITE_SPACE: u8 = 2;
@@ -95,10 +99,13 @@ impl Recipe {
         [self.options.bits(), is_host, kind | field, delimiter, a, b, c, d]
     }
 
-    /// The recipe in these bytes; `None` if this version of the program has not written them.
+    /// The recipe in these bytes, that of plain lines in those of another program; `None` if this version of the program has not written them.
     #[must_use]
     pub fn from_bytes(bytes: ApplicationBytes) -> Option<Self> {
         let [options, _, kinds, delimiter, column @ ..] = bytes;
+        if options & OTHER_PROGRAM != 0 {
+            return Some(Self::default());
+        }
         let column = match (kinds & 1 << 6 != 0, u32::from_le_bytes(column)) {
             (true, hash) => Column::Hashed(hash),
             (false, number) => Column::Number(number),
@@ -164,6 +171,11 @@ impl Error for UnknownRecipe {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_of_another_program_say_nothing_of_lines() {
+        assert_eq!(Recipe::from_bytes([0x80, 1, 2, 3, 4, 5, 6, 7]), Some(Recipe::default()));
+    }
 
     #[test]
     fn every_recipe_is_read_back_and_no_other_bytes_are() {

@@ -71,7 +71,7 @@ fn read_array(
 ) -> PyResult<()> {
     let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
     shape.add_rows(array.len(), nulls.as_ref())?;
-    if nulls.is_none() && batch.hashing.width == Width::W64 {
+    if nulls.is_none() && batch.hashing.width == Width::W64 && batch.hashing.is_exact {
         if let Some(words) = array.as_primitive_opt::<UInt64Type>() {
             return batch.read_words(py, words.values());
         }
@@ -82,20 +82,25 @@ fn read_array(
     let hash = row_hash(array, batch.hashing)?;
     let mut hashes = Vec::new();
     for start in (0..array.len()).step_by(CHUNK) {
-        let rows = start..(start + CHUNK).min(array.len());
+        let mut rows = start..(start + CHUNK).min(array.len());
         hashes.clear();
         reserve(&mut hashes, rows.len())?;
-        py.detach(|| match &nulls {
-            None => hashes.extend(rows.map(&hash)),
-            Some(nulls) => hashes.extend(rows.filter(|&row| nulls.is_valid(row)).map(&hash)),
+        let hashed: PyResult<()> = py.detach(|| {
+            rows.try_for_each(|row| {
+                if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) {
+                    hashes.push(hash(row)?);
+                }
+                Ok(())
+            })
         });
         batch.pass(py, Chunk::Hashes(&hashes))?;
+        hashed?;
     }
     Ok(())
 }
 
 /// The hash of the key in a row that is not null.
-type RowHash<'a> = Box<dyn Fn(usize) -> KeyHash + Send + Sync + 'a>;
+type RowHash<'a> = Box<dyn Fn(usize) -> PyResult<KeyHash> + Send + Sync + 'a>;
 
 fn row_hash(array: &dyn Array, hashing: Hashing) -> PyResult<RowHash<'_>> {
     macro_rules! bytes {
@@ -103,7 +108,7 @@ fn row_hash(array: &dyn Array, hashing: Hashing) -> PyResult<RowHash<'_>> {
             let array = $array;
             Box::new(move |row| {
                 let bytes: &[u8] = array.value(row).as_ref();
-                hashing.hasher.hash(bytes)
+                hashing.hash_bytes(bytes)
             })
         }};
     }
@@ -125,7 +130,7 @@ fn row_hash(array: &dyn Array, hashing: Hashing) -> PyResult<RowHash<'_>> {
         DataType::UInt64 => integers::<UInt64Type>(array, hashing)?,
         DataType::Dictionary(..) => dictionary(array, hashing)?,
         // No row has a key.
-        DataType::Null => Box::new(|_| KeyHash::default()),
+        DataType::Null => Box::new(|_| Ok(KeyHash::default())),
         DataType::Struct(_) => {
             return Err(PyTypeError::new_err("keys are one column, not a table; pass one column"));
         }
@@ -146,7 +151,7 @@ where
     #[expect(clippy::cast_possible_truncation, reason = "two's complement")]
     Ok(Box::new(move |row| {
         let wide: i128 = integers.value(row).into();
-        hashing.hash_word(wide.cast_unsigned() as u64)
+        Ok(hashing.hash_word(wide.cast_unsigned() as u64))
     }))
 }
 
@@ -159,13 +164,12 @@ fn dictionary(array: &dyn Array, hashing: Hashing) -> PyResult<RowHash<'_>> {
     let hash = row_hash(values, hashing)?;
     let nulls = values.logical_nulls();
     let is_there = |row| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
-    hashes.extend((0..values.len()).map(|row| match is_there(row) {
-        true => hash(row),
-        false => KeyHash::default(),
-    }));
+    for row in 0..values.len() {
+        hashes.push(if is_there(row) { hash(row)? } else { KeyHash::default() });
+    }
     // Without values every row is null.
     let rows = if values.is_empty() { Vec::new() } else { array.normalized_keys() };
-    Ok(Box::new(move |row| hashes[rows[row]]))
+    Ok(Box::new(move |row| Ok(hashes[rows[row]])))
 }
 
 fn import_array(capsules: &Bound<'_, PyTuple>) -> PyResult<ArrayRef> {

@@ -1,7 +1,7 @@
 //! What filters, counting filters and maplets have in common, written once.
 //!
 //! [`face!`] gives a Python class its lookups, sizes and copies, and through `file.rs` its files. A
-//! class has two fields: the body behind a lock, and the hasher, which never changes, so that keys
+//! class has two fields: the body behind a lock, and how keys are hashed, which never changes, so that keys
 //! are hashed without the lock. tests/test_docs.py runs the examples in the documentation.
 
 /// A row of the table that Jupyter shows.
@@ -43,8 +43,10 @@ macro_rules! face {
 
         impl $Face {
             fn hold(contents: Contents) -> Self {
-                let hasher = $crate::body::with_filter!(&contents, filter => filter.hasher());
-                Self { contents: Arc::new(Shared::new(contents)), hashing: Hashing::new(hasher) }
+                let hashing = $crate::body::with_filter!(&contents, filter => {
+                    Hashing::new(filter.hasher(), filter.application())
+                });
+                Self { contents: Arc::new(Shared::new(contents)), hashing }
             }
 
             pub(crate) fn own(filter: koel::$Face) -> Self {
@@ -100,6 +102,40 @@ macro_rules! face {
                     }));
                 });
                 $crate::many::answers(keys, self.with_width(width)?, work)
+            }
+
+            #[doc = concat!(
+                "Whether the host of a URL, or one of its parent domains, is in. Where keys are\n",
+                "not hosts, the text is also looked up as it is: what `koel check --url` asks.\n",
+                "Each of these lookups may be a false positive.\n\n",
+                "Raises ValueError for a text without a host that is not in as it is.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n    >>> ", $add, "\n",
+                "    >>> f.contains_url('https://example.org/ada')\n",
+                "    False\n",
+            )]
+            fn contains_url(&self, py: Python<'_>, url: &str) -> PyResult<bool> {
+                let form = self.hashing.form()?;
+                let found = self.contents.read(py, |contents| {
+                    form.finds_url(url.as_bytes(), |key| {
+                        with_filter!(contents, filter => filter.contains(key))
+                    })
+                });
+                found.map_err(|_| $crate::key::no_host(url.as_bytes()))
+            }
+
+            #[doc = concat!(
+                "The options of `koel build` without which a text is another key: empty if a key\n",
+                "is the text itself. A `str` or `bytes` becomes a key with them, so of a filter of\n",
+                "hosts ask for a host or a URL. None if this version does not know them.\n\n",
+                "    >>> import koel\n",
+                "    >>> f = ", $new, "\n",
+                "    >>> f.line_options\n",
+                "    ''\n",
+            )]
+            #[getter]
+            fn line_options(&self) -> Option<String> {
+                self.hashing.form().ok().map(koel_lines::KeyForm::words)
             }
 
             /// The number of keys that were added and not removed, counting each time.

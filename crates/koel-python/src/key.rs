@@ -12,11 +12,15 @@
 //! Rust holds `true` for one byte. Python's own `hash()` is never used, since it differs between
 //! processes.
 //!
+//! Where the application bytes say that keys were made of lines, a text or bytes become a key as
+//! they did there (`koel_lines::KeyForm`), and nothing else is one.
+//!
 //! Cost: a key that is `str`, `int` or `bytes` is hashed where it lies.
 
 use std::ffi::c_int;
 
 use koel::{KeyHash, KeyHasher};
+use koel_lines::KeyForm;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -72,15 +76,30 @@ impl Width {
 pub(crate) struct Hashing {
     pub(crate) hasher: KeyHasher,
     pub(crate) width: Width,
+    /// How texts become keys; `None` if this version does not know it.
+    pub(crate) form: Option<KeyForm>,
+    /// Whether every key is its own bytes.
+    pub(crate) is_exact: bool,
 }
 
 impl Hashing {
-    pub(crate) fn new(hasher: KeyHasher) -> Self {
-        Self { hasher, width: Width::W64 }
+    /// For a filter with this hash and these application bytes.
+    pub(crate) fn new(hasher: KeyHasher, application: [u8; 8]) -> Self {
+        let form = KeyForm::of(application).ok();
+        let is_exact = form.is_some_and(KeyForm::is_exact);
+        Self { hasher, width: Width::W64, form, is_exact }
     }
 
-    /// Refuses integers of more bits than the width.
+    /// How texts become keys.
+    pub(crate) fn form(&self) -> PyResult<KeyForm> {
+        self.form.ok_or_else(|| PyValueError::new_err(UNKNOWN))
+    }
+
+    /// Refuses integers where keys are texts, and those of more bits than the width.
     pub(crate) fn check_bits(&self, bits: u32) -> PyResult<()> {
+        if !self.is_exact {
+            return Err(self.not_a_text("integers"));
+        }
         let width = self.width.bits();
         if bits <= width {
             return Ok(());
@@ -93,6 +112,9 @@ impl Hashing {
     /// The hash of a key.
     #[inline]
     pub(crate) fn hash(&self, key: &Bound<'_, PyAny>) -> PyResult<KeyHash> {
+        if !self.is_exact {
+            return self.hash_made(key);
+        }
         // Most keys are exactly that, which needs no call of Python to find out.
         if let Ok(text) = key.cast_exact::<PyString>() {
             return self.hash_text(text);
@@ -101,6 +123,42 @@ impl Hashing {
             return self.hash_int(int);
         }
         self.hash_other(key)
+    }
+
+    /// The hash of a key that is made of a text.
+    #[inline(never)]
+    fn hash_made(&self, key: &Bound<'_, PyAny>) -> PyResult<KeyHash> {
+        let is_text = key.is_instance_of::<PyString>()
+            || key.is_instance_of::<PyBytes>()
+            || key.is_instance_of::<PyByteArray>()
+            || key.is_instance_of::<PyMemoryView>();
+        if !is_text {
+            return Err(self.not_a_text(&type_name(key)));
+        }
+        let mut bytes = Vec::new();
+        push_key(key, &mut bytes, 0)?;
+        self.hash_bytes(&bytes)
+    }
+
+    /// The hash of a text or of bytes.
+    #[inline]
+    pub(crate) fn hash_bytes(&self, bytes: &[u8]) -> PyResult<KeyHash> {
+        if self.is_exact {
+            return Ok(self.hasher.hash(bytes));
+        }
+        let key = self.form()?.key(bytes).map_err(|_| no_host(bytes))?;
+        Ok(self.hasher.hash(&*key))
+    }
+
+    #[cold]
+    fn not_a_text(&self, what: &str) -> PyErr {
+        match self.form() {
+            Err(error) => error,
+            Ok(_) => PyTypeError::new_err(format!(
+                "the keys of this filter were made of lines (see line_options): they are str or \
+                 bytes, not {what}"
+            )),
+        }
     }
 
     #[inline(never)]
@@ -269,12 +327,26 @@ fn push(bytes: &mut Vec<u8>, part: &[u8]) -> PyResult<()> {
     Ok(())
 }
 
+const UNKNOWN: &str = "the application bytes of this filter say how keys were made of lines in a \
+                       way that this version does not know; use a later version";
+
+/// A text that is to be a host is none.
+#[cold]
+pub(crate) fn no_host(text: &[u8]) -> PyErr {
+    let text: String = String::from_utf8_lossy(text).chars().take(100).collect();
+    PyValueError::new_err(format!("the keys of this filter are hosts, and {text:?} has none"))
+}
+
+fn type_name(key: &Bound<'_, PyAny>) -> String {
+    let name = key.get_type().fully_qualified_name();
+    name.map_or("this object".into(), |name| name.to_string_lossy().into_owned())
+}
+
 /// Names the type of what is no key, and the types that are.
 #[cold]
 fn not_a_key(key: &Bound<'_, PyAny>) -> PyErr {
-    let name = key.get_type().fully_qualified_name();
-    let name = name.as_ref().map_or("this object".into(), |name| name.to_string_lossy());
-    let advice = match name.as_ref() {
+    let name = type_name(key);
+    let advice = match name.as_str() {
         "bool" => "; use int(key)",
         "float" => "; use struct.pack or an int",
         "NoneType" => "; drop missing values",

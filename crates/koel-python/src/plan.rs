@@ -99,7 +99,7 @@ impl FilterPlan {
         let plan = if multi { plan } else { plan.unique() };
         let seed = seed.map(|Whole(seed)| seed);
         let arguments = Arguments { multi, grow, prefer: prefer.to_owned(), seed, secret };
-        Ok(Self { plan, hashing: Hashing::new(plan.hasher()), error_rate, arguments })
+        Ok(Self { plan, hashing: Hashing::new(plan.hasher(), [0; 8]), error_rate, arguments })
     }
 
     /// Splits keys by segment: a list of `(segment, part)`, where a part is bytes.
