@@ -48,6 +48,15 @@ function coreOf(text, { known }) {
   return `${slot >>> (known + 5)} ${slot & 15}`;
 }
 
+/** Whether a slot matches a key whose slot would be `own`: where a table grows, in the bits that it knows. */
+export function isMatch(text, own, picture) {
+  if (text === "0" || !picture.isMarked) return text === own;
+  const knownOf = (slot) => (Number.parseInt(slot, 16) >>> 4) % 2 ** (picture.known + 1);
+  const marked = knownOf(text);
+  const mark = 2 ** Math.floor(Math.log2(marked));
+  return coreOf(text, picture) === coreOf(own, picture) && marked - mark === knownOf(own) % mark;
+}
+
 /** The slots of the first table that differ in the second. */
 const changesOf = (table, after) =>
   table.flatMap((slots, bucket) =>
@@ -115,7 +124,7 @@ export function differences(before, after, place, adds, isRefused) {
   const isFull = place.buckets.every((bucket) =>
     table[bucket]?.every((slot) => slot !== "0" && !place.fingerprints.includes(slot)),
   );
-  if (isFull && (isRefused || after.stashed > before.stashed)) tell({ kind: "searched", moves: null });
+  if (isFull && (isRefused || after.stashed > before.stashed)) tell({ kind: "searched", moves: null, isRefused });
   const removal = () => [...counts, ...changes.map((change) => ({ kind: "written", ...change, from: null }))];
   for (const step of adds ? addition(changes, place, after, counts, halves.length > 0) : removal()) {
     tell(step, step.kind === "written" ? written(table, step) : table);

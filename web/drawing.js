@@ -9,6 +9,13 @@ const HEAD = 10;
 /** The buckets that a step is about. */
 export const marksOf = (step) => step?.buckets ?? [step?.bucket, step?.from, step?.into];
 
+/** A slot as text, which may be broken in the middle if it is long. */
+function digits(slot) {
+  if (slot === "0") return ["\u00b7"];
+  const middle = Math.ceil(slot.length / 2);
+  return slot.length > 3 ? [slot.slice(0, middle), make("wbr"), slot.slice(middle)] : [slot];
+}
+
 /** The number of the slot of a bucket that changed, or -1. */
 const changedSlot = (now, before) => now.findIndex((slot, i) => slot !== before?.[i]);
 
@@ -29,7 +36,7 @@ export class Drawing {
         const isNew = i === changed && slot !== "0";
         const kind = slot === "0" ? "empty" : isNew || matches(bucket, slot) ? "new" : "used";
         const name = slot === "0" ? "" : nameOf(bucket, slot);
-        return make("span", { class: kind }, slot === "0" ? "\u00b7" : slot, make("small", {}, name));
+        return make("span", { class: kind }, ...digits(slot), make("small", {}, name));
       });
       const attributes = marks.includes(bucket) ? { class: "marked" } : {};
       return make("li", attributes, make("b", {}, `${bucket}`), ...cells);

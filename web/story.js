@@ -24,14 +24,20 @@ function fill(watched, goes) {
   return bird(number);
 }
 
-/** The first two keys with two different buckets. */
-function two(watched, keys) {
+/** The first two keys with two different buckets that the filter reports so often. */
+function two(watched, keys, count) {
   const found = [];
   for (const key of keys) {
-    if (watched.wouldHave(key, () => true)) found.push(key);
+    if (watched.count(key) === count && watched.wouldHave(key, () => true)) found.push(key);
     if (found.length === 2) break;
   }
   return found;
+}
+
+/** How many of the slots are in use, as text. */
+function used({ table }) {
+  const slots = table.flat();
+  return `${slots.filter((slot) => slot !== "0").length} of ${slots.length}`;
 }
 
 const some = (watched) => fill(watched, (_, number) => number < SOME);
@@ -41,42 +47,40 @@ const isSplit = ({ kind }) => kind === "split";
 
 export const STORIES = [
   {
-    name: "Add and ask",
+    name: "Three questions",
     tell: (watched) => {
-      const [first, second] = two(watched, [0, 1, 2, 3, 4, 5, 6, 7].map(bird));
-      const [absent] = two(watched, beasts());
+      some(watched);
+      const [absent] = two(watched, beasts(), 0);
       return [
-        say("A filter remembers keys in a few bits each. This one has a dozen buckets of four slots."),
+        say(`${watched.figures.keys} birds were added. The filter stores the fingerprints; the names are for you.`),
+        ask(bird(1)),
+        ask(absent),
+        ask(watched.stranger()),
+        say("Longer fingerprints make this rarer. Move the slider."),
+      ];
+    },
+  },
+  {
+    name: "Add and remove",
+    tell: (watched) => {
+      const [first, second] = two(watched, [0, 1, 2, 3, 4, 5, 6, 7].map(bird), 0);
+      return [
+        say(`An empty filter: ${watched.table.length} buckets of four slots.`),
         add(first),
         add(second),
-        ask(second),
-        ask(absent),
         remove(first),
         ask(first),
-        say("Absent is always right. Present is right too, but for a false positive now and then."),
+        ask(second),
       ];
     },
   },
   {
-    name: "A false positive",
+    name: "Wrong removal",
     tell: (watched) => {
       some(watched);
       const stranger = watched.stranger();
       return [
-        say(`${SOME} birds are in. The filter stores their short fingerprints, not their names.`),
-        ask(bird(3)),
-        ask(stranger),
-        say("Longer fingerprints make this as rare as you like. Here they are short, to show it."),
-      ];
-    },
-  },
-  {
-    name: "A wrong removal",
-    tell: (watched) => {
-      some(watched);
-      const stranger = watched.stranger();
-      return [
-        say(`${SOME} birds are in. ${stranger} is not, but its fingerprint matches.`),
+        say(`${watched.figures.keys} birds are in. ${stranger} is not, but its fingerprint matches.`),
         remove(stranger),
         (after) => after.missing().map(ask),
         say("A filter cannot know whose fingerprint it removes. Remove only keys that were added."),
@@ -91,7 +95,7 @@ export const STORIES = [
         say(`Many birds are in. Both buckets of the next one, ${next}, are full.`),
         add(next),
         ask(next),
-        say("Each entry moved to the other one of its two buckets, so every key is still found."),
+        say("Each fingerprint moved to the other one of its two buckets, so every key is still found."),
       ];
     },
   },
@@ -100,13 +104,17 @@ export const STORIES = [
     tell: (watched) => {
       const next = fill(watched, (key) => !watched.wouldHave(key, isRefused));
       return [
-        say(`The filter was built for 24 keys. Nearly all of its slots are in use. Now comes ${next}.`),
+        say(`${used(watched)} slots are in use. Now comes ${next}.`),
         add(next),
-        say("A key that is refused changes nothing. A filter may also grow instead."),
+        say("A key that is refused changes nothing. A filter may also grow instead: an empty one is filled."),
         (_, begin) => {
-          const grows = begin(true);
+          const grows = begin({ grows: true });
           const last = fill(grows, (key) => !grows.wouldHave(key, isSplit));
-          return [add(last), say("Growing goes on bucket by bucket: no key is needed again, and no pause is long.")];
+          return [
+            say(`Here ${used(grows)} slots are in use. It gets buckets when ${last} comes.`),
+            add(last),
+            say("Growing goes on bucket by bucket: no key is needed again, and no pause is long."),
+          ];
         },
       ];
     },

@@ -14,6 +14,7 @@ import { pictureOf } from "./difference.js";
 import { made } from "./made.mjs";
 import { Module } from "./wasm.js";
 import { Watched } from "./watched.js";
+import { sentence } from "./words.js";
 
 const folder = made("web/");
 const path = (name) => fileURLToPath(new URL(name, folder));
@@ -29,11 +30,16 @@ before(async () => {
 });
 after(() => browser.close());
 
-/** Runs `work` on a page, which must log nothing and request nothing but itself. */
+/**
+ * Runs `work` on a page, which must log nothing and request nothing but itself. With `clock` its time
+ * is that of the test.
+ */
 async function onPage(options, work, url = new URL("index.html", folder).href) {
-  const context = await browser.newContext(options);
+  const { clock, ...settings } = options;
+  const context = await browser.newContext(settings);
   context.setDefaultTimeout(timeout);
   const page = await context.newPage();
+  if (clock) await page.clock.install();
   const complaints = [];
   page.on("console", (message) => complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(String(error)));
@@ -67,11 +73,17 @@ async function empty(page) {
   assert.match(await steps(page), /The table is empty\. Add a key\.$/);
 }
 
-/** Does it with a key, and returns the steps, which are all made at once without motion. */
+/** Makes the steps that are to come, on a page without motion. */
+async function all(page) {
+  if ((await page.textContent("#play")) === "All steps") await page.click("#play");
+  return steps(page);
+}
+
+/** Does it with a key, and returns the steps. */
 async function operate(page, button, key) {
   if (key !== undefined) await page.fill("#watched-key", key);
   await page.click(`#watch-form button:text-is("${button}")`);
-  return steps(page);
+  return all(page);
 }
 
 const still = { ...wide, reducedMotion: "reduce" };
@@ -102,13 +114,18 @@ function follow(watched, grows) {
   assert.deepEqual([before, watched.table], Array(2).fill(pictureOf(watched.image()).table));
 }
 
-test("the steps of random operations lead from each table to the next", async () => {
+const pageModule = async () => {
   const { instance } = await WebAssembly.instantiate(readFileSync(made("npm/page.wasm")));
+  return new Module(instance.exports);
+};
+
+test("the steps of random operations lead from each table to the next", async () => {
+  const module = await pageModule();
   for (const grows of [false, true]) {
     const kinds = {};
     let random = 1;
     for (let table = 0; table < 10; table += 1) {
-      const watched = new Watched(new Module(instance.exports), grows);
+      const watched = new Watched(module, { grows });
       for (let operation = 0; operation < 300; operation += 1) {
         random = (Math.imul(random, 1664525) + 1013904223) >>> 0;
         const key = `key ${(random >>> 16) % 60}`;
@@ -136,10 +153,106 @@ test("a story plays by itself, and can be paused, stepped and played again", () 
     await page.click("#step");
     assert.ok((await steps(page)).length > paused.length);
     while (await page.isEnabled("#step")) await page.click("#step");
-    assert.match(await steps(page), /"\w+" is present\..*"\w+" is absent\. That is certain\..*"(\w+)" is removed\..*"\1" is absent/s);
+    assert.match(await steps(page), /"\w+" is present\..*"\w+" is absent\. That is certain\..*: a false positive\./s);
     await page.click("#play");
-    assert.match(await steps(page), /^A filter remembers keys/);
+    assert.match(await steps(page), /^\d+ birds were added/);
   }));
+
+test("the first story takes twenty seconds, with a question before each answer and a false positive", () =>
+  onPage({ ...wide, clock: true }, async (page) => {
+    await page.clock.runFor(20_000);
+    assert.equal(await page.textContent("#play"), "Play again");
+    const [, ...told] = await page.locator("#steps li").allInnerTexts();
+    for (const [i, answer] of [/^Yes.* is present\.$/, /^No: .* is absent\. That is certain\.$/, /^Yes.*: a false positive\.$/].entries()) {
+      assert.match(told[2 * i], /^Was \w+ added\?\nIts hash names .* Is it there\?$/);
+      assert.match(told[2 * i + 1], answer);
+    }
+    assert.match(told.at(-1), /Move the slider/);
+  }));
+
+test("without motion nothing plays, and each step of a story waits for Step", () =>
+  onPage(still, async (page) => {
+    for (const story of await page.locator("#stories button").all()) {
+      await story.click();
+      assert.equal(await page.locator("#steps li").count(), 1);
+      let made = 1;
+      for (; await page.isEnabled("#step"); made += 1) {
+        assert.equal(await page.textContent("#play"), "All steps");
+        await page.click("#step");
+        assert.equal(await page.locator("#steps li").count(), made + 1);
+      }
+      const stepped = await steps(page);
+      await story.click();
+      assert.deepEqual([await all(page), made > 5], [stepped, true]);
+    }
+  }));
+
+test("the slider shows fewer false positives of longer fingerprints, expected and measured", () =>
+  onPage(still, async (page) => {
+    const asked = (await all(page)).match(/Was (\w+) added\?(?!.*Was)/s)[1];
+    const [birds, shares] = [await page.textContent("#table-text"), []];
+    for (const bits of [8, 10, 12, 14, 16]) {
+      await page.locator("#bits").fill(`${bits}`);
+      const text = await page.textContent("#rate-row");
+      const [, shown, expected, measured] = text.match(/of (\d+) bits.*: ([\d.]+) % expected, ([\d.]+) % of 100,000 measured/s);
+      assert.equal(Number(shown), bits);
+      // So many in 100,000: within five standard deviations, as the number of random hits has.
+      const [mean, seen] = [1000 * expected, 1000 * measured];
+      assert.ok(Math.abs(mean - seen) <= 5 * Math.sqrt(mean) + 1, text);
+      // Two buckets with 22 of 48 slots in use, and 2^bits - 1 fingerprints.
+      assert.ok(Math.abs((mean / 1e5) * 2 ** bits / ((8 * 22) / 48) - 1) < 0.05, text);
+      shares.push(mean);
+    }
+    assert.ok(shares.every((share, i) => i === 0 || share < shares[i - 1] / 3));
+    // The last question is asked again, and the keys are those from before.
+    assert.match(await all(page), new RegExp(`Built anew: a filter with 16-bit fingerprints.* 22 keys added again\\..*"${asked}" is absent\\. That is certain\\.$`, "s"));
+    assert.equal((await page.textContent("#table-text")).split(" Marked")[0], birds.split(" Marked")[0]);
+    for (let change = 0; change < 5; change += 1) await page.click("#undo");
+    assert.match(await page.textContent("#rate-row"), /of 8 bits/);
+  }));
+
+test("a sentence about a key is true in every state", async () => {
+  const module = await pageModule();
+  const seen = new Set();
+  let random = 7;
+  const next = (below) => ((random = (Math.imul(random, 1664525) + 1013904223) >>> 0) >>> 8) % below;
+  for (const grows of [false, true]) {
+    for (let table = 0; table < 40; table += 1) {
+      const watched = new Watched(module, { grows });
+      const [copies, ever] = [new Map(), new Set()];
+      const isIn = (key) => module.wasm.koel_count(watched.filter, module.key(key)) > 0;
+      for (let operation = 0; operation < 120; operation += 1) {
+        const key = `key ${next(400)}`;
+        const wasIn = isIn(key);
+        const verb = ["add", "add", "remove", "ask", "ask"][next(5)];
+        const had = copies.get(key) ?? 0;
+        if (verb === "ask") watched.ask(key);
+        else if (watched.operate(key, verb === "add")) copies.set(key, Math.max(had + (verb === "add" ? 1 : -1), 0));
+        const text = sentence(watched.steps.at(-1));
+        const kind = text.replaceAll(/"key \d+"/g, "KEY").replaceAll(/\d+/g, "N");
+        seen.add(kind);
+        const told = (words) => text.includes(words);
+        if (told("was never added")) assert.ok(!ever.has(key), text);
+        if (told("was removed before")) assert.ok(ever.has(key) && had === 0, text);
+        if (verb === "ask") {
+          assert.equal(text.startsWith("Yes"), wasIn, text);
+          // A fingerprint that matches is in a slot, unless there was none for it.
+          const { found } = watched.steps.at(-1);
+          assert.ok(found.length > 0 ? wasIn : !wasIn || watched.picture.stashed > 0, text);
+          assert.equal(told("false positive"), wasIn && had === 0, text);
+          assert.equal(told("although it was added"), !wasIn && had > 0, text);
+          const isSound = [...copies].every(([name, count]) => count === 0 || isIn(name));
+          assert.equal(told("That is certain"), !wasIn && had === 0 && isSound, text);
+        } else {
+          assert.equal(told("Nothing is removed"), verb === "remove" && !wasIn, text);
+          if (verb === "add" && !told("refused")) ever.add(key);
+        }
+      }
+      watched.free();
+    }
+  }
+  assert.ok(seen.size > 12, [...seen].join("\n"));
+});
 
 test("Add, Ask and Remove play by themselves, and undo takes a change back", () =>
   onPage(wide, async (page) => {
@@ -150,9 +263,9 @@ test("Add, Ask and Remove play by themselves, and undo takes a change back", () 
     await page.click("#watch-form button >> nth=0");
     await page.waitForFunction(() => /"grace" is in\.$/.test(document.querySelector("#steps").textContent));
     const text = await steps(page);
-    assert.match(text, /names two buckets, \d+ and \d+, and a fingerprint, .*has an empty slot: .* goes there\./s);
+    assert.match(text, /names buckets \d+ and \d+, and the fingerprint .*has an empty slot: .* goes there\./s);
     assert.ok((await picture(page)).some((bucket) => bucket.includes("grace")));
-    assert.match(await page.textContent("#table-text"), /1 of 48 in use\. Keys: 1\./);
+    assert.match(await page.textContent("#table-text"), /^1 key: 1 fingerprint in 48 slots \(12 buckets of four\)\./);
     await page.click("#undo");
     assert.deepEqual(await picture(page), before);
     assert.ok(await page.isDisabled("#undo"));
@@ -163,46 +276,50 @@ test("the picture is that of the library: asking, copies and removals", () =>
     await empty(page);
     const before = await picture(page);
     assert.match(await operate(page, "Remove", "never"), /"never" was never added\. Nothing is removed\.$/);
-    assert.match(await operate(page, "Ask", "twice"), /No slot of these buckets has .*absent\. That is certain\.$/s);
+    assert.match(await operate(page, "Ask", "twice"), /Was twice added\?Its hash names .* Is it there\?\nNo: "twice" is absent\. That is certain\.$/s);
     for (let copy = 0; copy < 3; copy += 1) await operate(page, "Add", "twice");
     assert.match(await steps(page), /counts one more copy, which needs no slot\..*"twice" is in 3 times/s);
     assert.match(await operate(page, "Add", "twice"), /counts 2 more copies, which need no slot\..*is in 4 times/s);
-    assert.match(await page.textContent("#table-text"), /2 of 48 in use/);
-    assert.match(await operate(page, "Ask", "twice"), /A slot of bucket \d+ has .*"twice" is present\.$/s);
+    assert.match(await page.textContent("#table-text"), /^4 keys: 2 fingerprints in 48 slots \(12 buckets of four\) and 2 beside the table\./);
+    assert.match(await operate(page, "Ask", "twice"), /Yes, in bucket \d+: "twice" is present\.$/);
     for (let copy = 0; copy < 4; copy += 1) await operate(page, "Remove", "twice");
     assert.match(await steps(page), /is taken out of bucket .*"twice" is removed\.$/s);
     assert.deepEqual(await picture(page), before);
+    assert.match(await operate(page, "Remove", "twice"), /"twice" was removed before\. Nothing is removed\.$/);
   }));
 
 /** What a story tells, and its picture at the end. */
 async function told(page, name) {
   await page.click(`#stories button:text-is("${name}")`);
-  return steps(page);
+  return all(page);
 }
 
 test("a story tells why a false positive happens", () =>
   onPage(still, async (page) => {
-    const text = await told(page, "A false positive");
-    const [, key, other] = text.match(
-      /"(\w+)" is reported as present, but was never added\. That is a false positive: "(\w+)" has the same fingerprint/,
-    );
+    const text = await told(page, "Three questions");
+    const [, other, key] = text.match(/Yes, in bucket \d+, where "(\w+)" put it\. But "(\w+)" was never added: a false positive\./);
     assert.ok(!text.includes(`"${key}" is in.`));
     // The marked slot is that of the other key.
-    assert.match(await operate(page, "Ask", key), new RegExp(`false positive: "${other}"`));
+    assert.match(await operate(page, "Ask", key), new RegExp(`"${other}" put it.*false positive\\.$`));
     assert.match(await page.locator("#table .new").first().textContent(), new RegExp(other.slice(0, 4)));
   }));
 
-test("a story tells why the removal of an absent key is wrong", () =>
+test("a key that a wrong removal took is reported absent although it was added", () =>
   onPage(still, async (page) => {
-    const text = await told(page, "A wrong removal");
-    const [, lost] = text.match(/was never added, but its fingerprint matched\. The fingerprint of "(\w+)" was removed: a key is lost\./);
-    assert.match(text, new RegExp(`"${lost}" is absent\\. That is certain\\.\nA filter cannot know`));
+    const text = await told(page, "Wrong removal");
+    const [, lost] = text.match(/was never added, but its fingerprint matched\. The fingerprint of "(\w+)" is gone: a key is lost\./);
+    assert.match(text, new RegExp(`No: "${lost}" is reported absent although it was added\\. .*\nA filter cannot know`));
+    assert.ok(!text.includes("certain"));
+    // Neither is another absence certain now, nor is anything else said that is not so.
+    assert.match(await operate(page, "Ask", "yeti"), /No: "yeti" is absent\.$/);
+    assert.match(await operate(page, "Remove", lost), new RegExp(`Nothing is removed: "${lost}" was added, but a removal took`));
+    assert.match(await operate(page, "Add", lost), new RegExp(`"${lost}" was added 2 times, and is in once: a removal took the rest\\.$`));
   }));
 
 test("a story tells what happens when both buckets are full", () =>
   onPage(still, async (page) => {
     const text = await told(page, "Both buckets are full");
-    const [, key, home, other] = text.match(/^Add (\w+)The hash of .* names two buckets, (\d+) and (\d+),/m);
+    const [, key, home, other] = text.match(/^Add (\w+)Its hash names buckets (\d+) and (\d+),/m);
     const now = await picture(page);
     assert.ok(now[home].includes(key) || now[other].includes(key));
     assert.match(text, /Both buckets are full\. A search finds the shortest way to make room/);
@@ -214,16 +331,87 @@ test("a story tells what happens when both buckets are full", () =>
 test("a story tells how a key is refused without a change, and how a table grows", () =>
   onPage(still, async (page) => {
     const text = await told(page, "No room at all");
-    assert.match(text, /finds no way to make room\.\n".*" is refused, and nothing has changed: the table is full/);
-    assert.match(text, /Bucket 0 is split: about half of its entries move to the new bucket 12\./);
+    assert.match(text, /finds no way to make room\.\n".*" is refused, and nothing has changed: no room was found\./);
+    assert.match(text, /Bucket 0 is split: about half of its fingerprints move to the new bucket 12\./);
     assert.ok((await picture(page)).length > 12);
-    // By hand: ten keys at a time.
-    await page.click("#anew");
-    assert.equal((await picture(page)).length, 12);
-    for (let tens = 0; tens < 6; tens += 1) await page.click("#ten");
-    assert.ok((await picture(page)).length > 12);
+  }));
+
+/** The numbers of the text below the table. */
+async function figures(page) {
+  const [, ...numbers] = (await page.textContent("#table-text")).match(
+    /^(\d+) keys?: (\d+) fingerprints? in (\d+) slots \((\d+) buckets of four\)(?: and (\d+) beside the table)?\./,
+  );
+  const [keys, used, slots, buckets, beside] = numbers.map((number) => Number(number ?? 0));
+  assert.deepEqual([used + beside, 4 * buckets], [keys, slots]);
+  return { keys, used, slots };
+}
+
+test("Add ten says how many keys were added", () =>
+  onPage(still, async (page) => {
+    await empty(page);
+    let before = 0;
+    for (let tens = 0; tens < 8; tens += 1) {
+      await page.click("#ten");
+      const [, told, refused] = (await steps(page)).match(/(\d+) keys? (?:was|were) added at once\.( "[\w ]+" is refused: no room was found\.)?$/);
+      const { keys } = await figures(page);
+      assert.deepEqual([Number(told), refused !== undefined], [keys - before, keys - before < 10]);
+      before = keys;
+    }
+    assert.match(await steps(page), /\n0 keys were added at once\. "[\w ]+" is refused/);
+  }));
+
+test("Grow when full keeps the keys, and says what it did", () =>
+  onPage(still, async (page) => {
+    await empty(page);
+    for (let tens = 0; tens < 4; tens += 1) await page.click("#ten");
+    await operate(page, "Add", "wren");
+    assert.equal((await figures(page)).keys, 41);
+    await page.check("#grows");
+    assert.match(await steps(page), /which grows when full\. 41 keys added again\.$/);
+    assert.equal((await figures(page)).keys, 41);
+    for (let tens = 0; tens < 3; tens += 1) await page.click("#ten");
+    assert.ok((await figures(page)).keys === 71 && (await picture(page)).length > 12);
     await page.uncheck("#grows");
-    assert.match(await page.textContent("#table-text"), /0 of 48 in use/);
+    const [, kept] = (await steps(page)).match(/which keeps its size\. (\d+) keys added again\. No room was found for .+\.$/);
+    assert.equal((await figures(page)).keys, Number(kept));
+    assert.equal((await picture(page)).length, 12);
+    await page.click("#undo");
+    assert.ok((await figures(page)).keys === 71 && (await page.isChecked("#grows")));
+  }));
+
+test("keys, fingerprints and slots add up at each step of each story", () =>
+  onPage(still, async (page) => {
+    for (const story of await page.locator("#stories button").all()) {
+      await story.click();
+      while (await page.isEnabled("#step")) {
+        // Between two tables of the filter no number of keys is told.
+        const text = await page.textContent("#table-text");
+        if (!/^\d+ fingerprints? in \d+ slots/.test(text)) await figures(page);
+        await page.click("#step");
+      }
+      assert.ok((await figures(page)).keys > 0);
+    }
+  }));
+
+test("no fingerprint is cut off on a phone, also where a table has grown", () =>
+  onPage({ ...phone, reducedMotion: "reduce" }, async (page) => {
+    for (const bits of [8, 16]) {
+      await told(page, "No room at all");
+      await page.locator("#bits").fill(`${bits}`);
+      await page.click("#ten");
+      const slots = await page.evaluate(() =>
+        [...document.querySelectorAll("#table span")].map((slot) => {
+          const digits = document.createRange();
+          digits.setStart(slot, 0);
+          digits.setEndBefore(slot.querySelector("small"));
+          const [inner, outer] = [digits.getBoundingClientRect(), slot.getBoundingClientRect()];
+          return { text: `${digits}`, size: parseFloat(getComputedStyle(slot).fontSize), isWhole: inner.right <= outer.right && inner.left >= outer.left && inner.bottom <= outer.bottom };
+        }),
+      );
+      assert.ok(slots.some(({ text }) => text.length > 3));
+      assert.deepEqual(slots.filter(({ size, isWhole }) => !isWhole || size < 12), []);
+      await page.screenshot({ path: path(`grown-${bits}.png`) });
+    }
   }));
 
 for (const [name, viewport] of Object.entries({
@@ -234,10 +422,12 @@ for (const [name, viewport] of Object.entries({
   test(`table, steps and buttons are in sight at once: ${name}`, () =>
     onPage({ viewport, reducedMotion: "reduce" }, async (page) => {
       await told(page, "Both buckets are full");
-      for (const part of ["#stories", "#table", "#steps li:last-child", "#play", "#watch-form"]) {
+      for (const part of ["#stories", "#table", "#bits", "#rate-text", "#steps li:last-child", "#play", "#watch-form"]) {
         const { x, y, width, height } = await page.locator(part).boundingBox();
         assert.ok(x >= 0 && y >= 0 && x + width <= viewport.width && y + height <= viewport.height, `${part} ${y + height}`);
       }
+      const isAtEnd = ({ scrollTop, scrollHeight, clientHeight }) => scrollTop + clientHeight >= scrollHeight - 1;
+      assert.ok(await page.locator("#log").evaluate(isAtEnd));
       await page.screenshot({ path: path(`first-${name}.png`) });
     }));
 }

@@ -1,8 +1,9 @@
 // Watch it: a small table, drawn bucket by bucket, and each operation step by step. It plays a story
-// by itself, until the reader does something.
+// by itself, until the reader does something. Where motion is unwanted nothing plays: the reader makes
+// each step.
 
 import { Drawing, marksOf } from "./drawing.js";
-import { element, make, percent } from "./format.js";
+import { element, make, percent, whole } from "./format.js";
 import { bird } from "./names.js";
 import { STORIES } from "./story.js";
 import { Watched } from "./watched.js";
@@ -11,7 +12,21 @@ import { sentence } from "./words.js";
 /** Milliseconds for a step, and for each letter of its sentence: the time to read it. */
 const [PAUSE, LETTER] = [700, 30];
 
-const VERBS = { add: "Add", ask: "Ask for", remove: "Remove" };
+/** What stands above the steps of an operation. */
+const HEADINGS = { add: (key) => `Add ${key}`, ask: (key) => `Was ${key} added?`, remove: (key) => `Remove ${key}` };
+
+const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+const counted = (number, name) => `${number} ${name}${number === 1 ? "" : "s"}`;
+
+/** How the slots are filled, and with which keys where that is known: some are copies or left over. */
+function filled(buckets, keys) {
+  const slots = buckets.flat();
+  const used = slots.filter((slot) => slot !== "0").length;
+  const text = `${counted(used, "fingerprint")} in ${slots.length} slots (${buckets.length} buckets of four)`;
+  if (keys === undefined) return `${text}.`;
+  return `${counted(keys, "key")}: ${text}${keys > used ? ` and ${keys - used} beside the table` : ""}.`;
+}
 
 class Watch {
   constructor(module) {
@@ -21,10 +36,10 @@ class Watch {
   }
 
   /** An empty table, and nothing to come. */
-  begin(grows) {
+  begin(settings) {
     this.watched?.free();
-    this.watched = new Watched(this.module, grows);
-    element("grows").checked = grows;
+    this.watched = new Watched(this.module, settings);
+    this.asked = undefined;
     return this.watched;
   }
 
@@ -33,7 +48,8 @@ class Watch {
     this.story = number;
     [...element("stories").children].forEach((button, i) => button.setAttribute("aria-pressed", i === number));
     element("steps").replaceChildren();
-    this.coming = STORIES[number].tell(this.begin(false));
+    this.coming = STORIES[number].tell(this.begin());
+    this.propose();
     this.next();
     this.play();
   }
@@ -54,25 +70,24 @@ class Watch {
     if (this.watched.isDone) this.take(this.coming.shift());
     if (this.watched.isDone) return;
     const step = this.watched.step();
-    const [, key] = this.heading ?? [];
-    const line = make("li", key === undefined ? {} : { class: "first" }, sentence(step));
-    if (this.heading) line.prepend(make("b", {}, `${this.heading[0]} ${key}`));
+    const line = make("li", this.heading ? { class: "first" } : {}, sentence(step));
+    if (this.heading) line.prepend(make("b", {}, this.heading));
     this.heading = undefined;
     element("steps").append(line);
-    element("log").scrollTop = element("log").scrollHeight;
     this.draw(step);
-    return line.textContent.length;
+    element("log").scrollTop = element("log").scrollHeight;
   }
 
   take(item) {
     if (typeof item === "function") {
-      this.coming.unshift(...item(this.watched, (grows) => this.begin(grows)));
+      this.coming.unshift(...item(this.watched, (settings) => this.begin(settings)));
       return this.take(this.coming.shift());
     }
     if (item === undefined) return undefined;
     const [verb, key] = Object.entries(item)[0];
     if (verb === "text") return this.watched.show([{ kind: "text", text: key }]);
-    this.heading = [VERBS[verb], key];
+    this.heading = HEADINGS[verb](key);
+    this.asked = verb === "ask" ? key : undefined;
     return verb === "ask" ? this.watched.ask(key) : this.watched.operate(key, verb === "add");
   }
 
@@ -81,20 +96,31 @@ class Watch {
     const buckets = watched.table;
     const nameOf = (bucket, slot) => watched.names(bucket, slot)[0] ?? "";
     this.drawing.draw(buckets, step, nameOf);
-    const used = buckets.flat().filter((slot) => slot !== "0").length;
-    const { keys, rate } = watched.figures;
     const marks = marksOf(step).filter((bucket) => Number.isInteger(bucket));
     element("table-text").textContent =
-      `${buckets.length} buckets of four slots, ${used} of ${4 * buckets.length} in use. Keys: ${keys}. ` +
-      `False-positive rate: ${percent(rate)}.` +
+      filled(buckets, watched.isBetween ? undefined : watched.figures.keys) +
       (marks.length ? ` Marked: bucket ${[...new Set(marks)].join(", ")}.` : "");
+    this.drawRate();
     this.buttons();
+  }
+
+  /** The false-positive rate, measured again after each change. */
+  drawRate() {
+    const { figures, settings } = this.watched;
+    if (this.drawn === figures) return;
+    this.drawn = figures;
+    element("grows").checked = settings.grows;
+    element("bits").value = settings.bits;
+    element("bits-text").textContent = settings.bits;
+    const { share, keys } = this.watched.reported();
+    element("rate-text").textContent =
+      `False positives: ${percent(figures.rate)} expected, ${percent(share)} of ${whole(keys)} measured.`;
   }
 
   buttons() {
     element("undo").disabled = this.watched.history.length === 0;
     element("step").disabled = this.isDone;
-    element("play").textContent = this.timer ? "Pause" : this.isDone ? "Play again" : "Play";
+    element("play").textContent = this.timer ? "Pause" : this.isDone ? "Play again" : isStill() ? "All steps" : "Play";
   }
 
   stop() {
@@ -106,10 +132,7 @@ class Watch {
   /** Makes the steps that are to come, each after the time to read the one before. */
   play() {
     this.stop();
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
-      while (!this.isDone) this.next();
-      return;
-    }
+    if (isStill()) return;
     const letters = element("steps").lastChild?.textContent.length ?? 0;
     this.timer = setTimeout(() => {
       this.next();
@@ -131,14 +154,30 @@ class Watch {
     this.operate({ text });
   }
 
+  /** Adds birds at once, up to the first that is refused. */
   fill(keys) {
     this.interrupt();
-    for (let number = 0; number < keys; number += 1) {
-      this.watched.operate(element("watched-key").value, true);
+    let added = 0;
+    while (added < keys && this.watched.operate(element("watched-key").value, true)) {
+      added += 1;
       this.propose();
     }
     this.watched.finish();
-    this.note(`${keys} keys were added at once. The filter has ${this.watched.figures.keys}.`);
+    const refused = added < keys ? ` "${element("watched-key").value}" is refused: no room was found.` : "";
+    this.note(`${counted(added, "key")} ${added === 1 ? "was" : "were"} added at once.${refused}`);
+  }
+
+  /** The same keys in a filter with other settings, which gets the last question again. */
+  rebuild(settings) {
+    this.interrupt();
+    const refused = this.watched.rebuild(settings);
+    const { settings: now, figures } = this.watched;
+    const lost = refused.length ? ` No room was found for ${refused.join(", ")}.` : "";
+    const kind = `${now.bits}-bit fingerprints, which ${now.grows ? "grows when full" : "keeps its size"}`;
+    this.coming = this.asked === undefined ? [] : [{ ask: this.asked }];
+    this.coming.unshift({ text: `Built anew: a filter with ${kind}. ${counted(figures.keys, "key")} added again.${lost}` });
+    this.next();
+    this.play();
   }
 
   /** Writes the first bird that is not in into the field. */
@@ -167,15 +206,16 @@ export function startWatch(module) {
   on("watched-ask", () => watch.operate({ ask: key() }));
   on("watched-remove", () => watch.operate({ remove: key() }));
   on("ten", () => watch.fill(10));
-  const anew = () => {
+  on("anew", () => {
     watch.interrupt();
     element("steps").replaceChildren();
-    watch.begin(element("grows").checked);
+    watch.begin(watch.watched.settings);
     watch.propose();
     watch.note("The table is empty. Add a key.");
-  };
-  on("anew", anew);
-  element("grows").addEventListener("change", anew);
+  });
+  const { grows, bits } = { grows: element("grows"), bits: element("bits") };
+  grows.addEventListener("change", () => watch.rebuild({ grows: grows.checked }));
+  bits.addEventListener("input", () => watch.rebuild({ bits: Number(bits.value) }));
   on("step", () => {
     watch.stop();
     watch.next();
@@ -183,6 +223,7 @@ export function startWatch(module) {
   on("play", () => {
     if (watch.timer) watch.stop();
     else if (watch.isDone) watch.tell(watch.story);
+    else if (isStill()) while (!watch.isDone) watch.next();
     else watch.play();
   });
   on("undo", () => {
@@ -190,5 +231,4 @@ export function startWatch(module) {
     watch.watched.undo();
     watch.note("The last change is undone.");
   });
-  watch.propose();
 }

@@ -1,17 +1,13 @@
 // The steps of an operation in words: one sentence each, for readers who never saw a cuckoo filter.
 
 const quoted = (key) => `"${key}"`;
+const times = (count) => (count === 1 ? "once" : `${count} times`);
 
-function located({ key, buckets, fingerprints }) {
+function located({ buckets, fingerprints, isAsked }) {
   const [[home, other], [first, second]] = [buckets, fingerprints];
-  const places = home === other ? `one bucket, ${home},` : `two buckets, ${home} and ${other},`;
-  const print = first === second ? first : `${first} (in the second bucket ${second})`;
-  return `The hash of ${quoted(key)} names ${places} and a fingerprint, ${print}.`;
-}
-
-function compared({ found, fingerprints }) {
-  if (found.length === 0) return `No slot of these buckets has ${fingerprints[0]}.`;
-  return `A slot of bucket ${found[0].bucket} has ${found[0].slot}.`;
+  const places = home === other ? `bucket ${home}` : `buckets ${home} and ${other}`;
+  const print = first === second ? first : `${first} (in bucket ${other}: ${second})`;
+  return `Its hash names ${places}, and the fingerprint ${print}.${isAsked ? " Is it there?" : ""}`;
 }
 
 function written({ bucket, old, new: slot, from, names, isCounted }) {
@@ -25,11 +21,11 @@ function written({ bucket, old, new: slot, from, names, isCounted }) {
   return `Bucket ${bucket} ${place}: ${slot} goes there. The key itself is not stored.`;
 }
 
-function searched({ moves }) {
+function searched({ moves, isRefused }) {
   const begin = "Both buckets are full. A search finds";
-  if (moves === null) return `${begin} no way to make room.`;
-  const entries = ["a second copy can be counted", "one entry has to move"][moves] ?? `${moves} entries have to move, the last one first`;
-  return `${begin} the shortest way to make room: ${entries}.`;
+  if (moves === null) return `${begin} no way to make room.${isRefused ? "" : " The fingerprint goes beside the table."}`;
+  const least = ["a second copy can be counted", "one fingerprint has to move"];
+  return `${begin} the shortest way to make room: ${least[moves] ?? `${moves} fingerprints have to move, the last one first`}.`;
 }
 
 function counted({ copies }) {
@@ -38,25 +34,34 @@ function counted({ copies }) {
   return `A counter beside the table counts ${more} no slot.`;
 }
 
-function added({ key, error, wasAdded }) {
+/** That a key is not in, although an answer may say so. */
+const never = ({ key, wasEver }) => `${quoted(key)} ${wasEver ? "was removed before" : "was never added"}`;
+
+function added({ key, error, wasAdded, count }) {
   if (error) return `${quoted(key)} is refused, and nothing has changed: ${error}.`;
+  if (count <= wasAdded) return `${quoted(key)} was added ${wasAdded + 1} times, and is in ${times(count)}: a removal took the rest.`;
   if (wasAdded) return `${quoted(key)} is in ${wasAdded + 1} times. It must be removed as often.`;
   return `${quoted(key)} is in.`;
 }
 
-function removed({ key, isRemoved, wasAdded, missing, twins }) {
-  if (!isRemoved) return `${quoted(key)} was never added. Nothing is removed.`;
-  const begin = wasAdded ? "" : `${quoted(key)} was never added, but its fingerprint matched. `;
-  if (missing.length === 0) return wasAdded ? `${quoted(key)} is removed.` : `${begin}A copy of ${quoted(twins[0])} was removed.`;
-  const names = missing.map(quoted).join(", ");
-  return `${begin}The fingerprint of ${names} was removed: a key is lost.`;
+function removed(step) {
+  const { key, isRemoved, wasAdded, lost, twins } = step;
+  if (!isRemoved && wasAdded) return `Nothing is removed: ${quoted(key)} was added, but a removal took its fingerprint.`;
+  if (!isRemoved) return `${never(step)}. Nothing is removed.`;
+  const begin = wasAdded ? `${quoted(key)} is removed.` : `${never(step)}, but its fingerprint matched.`;
+  if (lost.length > 0) return `${begin} The fingerprint of ${lost.map(quoted).join(", ")} is gone: a key is lost.`;
+  const others = twins.length ? twins.map(quoted).join(" or ") : "another key";
+  return wasAdded ? begin : `${begin} A fingerprint of ${others} was removed.`;
 }
 
-function asked({ isFound, key, wasAdded, twins }) {
-  if (!isFound) return `${quoted(key)} is absent. That is certain.`;
-  if (wasAdded) return `${quoted(key)} is present.`;
-  const other = twins.length ? `: ${quoted(twins[0])} has the same fingerprint in the same bucket` : "";
-  return `${quoted(key)} is reported as present, but was never added. That is a false positive${other}.`;
+function asked(step) {
+  const { key, isFound, wasAdded, isSure, found, twins } = step;
+  if (!isFound && wasAdded) return `No: ${quoted(key)} is reported absent although it was added. A removal took its fingerprint.`;
+  if (!isFound) return `No: ${quoted(key)} is absent.${isSure ? " That is certain." : ""}`;
+  const place = found.length ? `Yes, in bucket ${found[0].bucket}` : "Yes";
+  if (wasAdded) return `${place}: ${quoted(key)} is present.`;
+  const owner = twins.length ? `, where ${quoted(twins[0])} put it` : "";
+  return `${place}${owner}. But ${never(step)}: a false positive.`;
 }
 
 /** A step in words. */
@@ -64,8 +69,6 @@ export function sentence(step) {
   switch (step.kind) {
     case "located":
       return located(step);
-    case "compared":
-      return compared(step);
     case "searched":
       return searched(step);
     case "written":
@@ -78,9 +81,9 @@ export function sentence(step) {
       if (step.left === 0) return "All buckets have wider slots now.";
       return `Some buckets got wider slots, the last ones first. Others have to wait: ${step.left}.`;
     case "moved":
-      return "The tables before and after do not tell which entry moved where. This is the one after.";
+      return "The tables before and after do not tell which fingerprint moved where. This is the one after.";
     case "split":
-      return `Bucket ${step.bucket} is split: about half of its entries move to the new bucket ${step.into}.`;
+      return `Bucket ${step.bucket} is split: about half of its fingerprints move to the new bucket ${step.into}.`;
     case "added":
       return added(step);
     case "removed":

@@ -292,14 +292,20 @@ pub extern "C" fn koel_growable(filter: u32) -> f64 {
     figure_of(filter, |filter| f64::from(u8::from(filter.is_growable())))
 }
 
-/// The empty filter of the picture: a dozen buckets, built for this capacity and rate.
+/// The empty filter of the picture: a dozen buckets, built for this capacity and rate, with
+/// fingerprints of so many bits.
 #[cfg(feature = "page")]
 #[unsafe(no_mangle)]
-pub extern "C" fn koel_build_small(capacity: u64, error_rate: f64, growable: u32) -> i32 {
+pub extern "C" fn koel_build_small(
+    capacity: u64,
+    error_rate: f64,
+    bits: u32,
+    growable: u32,
+) -> i32 {
     let (seed, secret) = (KeyHasher::DEFAULT_SEED, None);
     let (growable, grow_from, fast) = (growable != 0, 0, true);
     let settings = Settings { capacity, error_rate, grow_from, growable, fast, seed, secret };
-    handle(|host| host.build_small(&settings, 12))
+    handle(|host| host.build_small(&settings, 12, u8::try_from(bits).unwrap_or(u8::MAX)))
 }
 
 /// Outputs the buckets and slots of the key in the first `len` bytes of the input, as JSON.

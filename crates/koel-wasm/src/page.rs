@@ -10,23 +10,35 @@ use crate::host::{Host, Settings};
 
 /// Bytes of the header of a file, and where some of its fields are (docs/FORMAT.md).
 const HEADER: usize = 192;
+const FINGERPRINT_BITS: usize = 17;
+const FRACTION_BITS: [usize; 2] = [19, 20];
 const SEGMENT_BUCKETS: usize = 24;
 const CHECKSUMS: [usize; 2] = [176, 184];
 
 impl Host {
     /// Builds an empty filter with this many buckets, which are fewer than the builder ever makes:
-    /// a picture of a real table has no room for more. Returns its handle.
+    /// a picture of a real table has no room for more. Its fingerprints have this many bits, of
+    /// which the builder offers every fourth number only. Returns its handle.
     ///
     /// # Errors
-    /// If the library refuses the settings, or has fewer buckets for them.
-    pub fn build_small(&mut self, settings: &Settings, buckets: u32) -> Result<u32, Failure> {
+    /// If the library refuses the settings, or fingerprints of this length.
+    pub fn build_small(
+        &mut self,
+        settings: &Settings,
+        buckets: u32,
+        bits: u8,
+    ) -> Result<u32, Failure> {
         let handle = self.build(settings)?;
-        let filter = self.filter(handle)?;
-        // Zeros: empty buckets up to a multiple of 8 bytes, and 16 bytes more.
-        let words = (buckets * filter.layout().bucket_bits()).div_ceil(64) as usize;
-        let mut image = filter.try_to_bytes()?;
+        let mut image = self.filter(handle)?.try_to_bytes()?;
         self.free(handle);
-        image.truncate(HEADER + 8 * words + 16);
+        // Zeros: empty buckets up to a multiple of 8 bytes, and 16 bytes more.
+        let words = (4 * buckets * u32::from(bits)).div_ceil(64) as usize;
+        image.resize(HEADER + 8 * words + 16, 0);
+        image[FINGERPRINT_BITS] = bits;
+        for at in FRACTION_BITS {
+            // All but the 6 bits of the core.
+            image[at] = bits.saturating_sub(6);
+        }
         image[SEGMENT_BUCKETS..SEGMENT_BUCKETS + 4].copy_from_slice(&buckets.to_le_bytes());
         let [of_body, of_header] = CHECKSUMS;
         let sum = xxh3_64(&image[HEADER..]).to_le_bytes();
@@ -93,14 +105,18 @@ mod tests {
 
     #[test]
     fn a_small_table_is_a_sound_filter_of_a_dozen_buckets() {
-        for growable in [false, true] {
+        for (growable, bits) in [false, true]
+            .into_iter()
+            .flat_map(|growable| [8, 10, 12, 14, 16].map(|bits| (growable, bits)))
+        {
             let mut host = Host::default();
             let (capacity, error_rate, grow_from, fast, seed) = (24, 0.03, 0, true, 42);
             let secret = None;
             let settings =
                 Settings { capacity, error_rate, grow_from, growable, fast, seed, secret };
-            let small = host.build_small(&settings, 12).unwrap();
+            let small = host.build_small(&settings, 12, bits).unwrap();
             assert_eq!(host.filter(small).unwrap().buckets(), 12);
+            assert_eq!(host.filter(small).unwrap().layout().fingerprint_bits(), bits.into());
             for i in 0..100 {
                 let key = format!("key {i}");
                 host.input(key.len()).unwrap()[..key.len()].copy_from_slice(key.as_bytes());
