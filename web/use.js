@@ -51,7 +51,8 @@ export function startUse({ CuckooFilter }) {
       const keys = list ? await linesOfFile(list) : typed(element("keys").value);
       const errorRate = Number(element("rate").value);
       const filter = new CuckooFilter({ capacity: Math.max(keys.length, 1), errorRate });
-      filter.addMany(keys);
+      // Each line is added, as `koel build` does.
+      filter.update(keys, { multi: true });
       place.textContent = describe(filter);
       take(filter);
     } catch (error) {

@@ -68,6 +68,13 @@ function optionsOf(options, ...names) {
   return options;
 }
 
+/** The option of whether copies of a key are added. */
+function isMulti(options) {
+  if (options === undefined) return false;
+  const { multi = false } = optionsOf(options, "multi");
+  return optionOf("multi", multi, "boolean");
+}
+
 /** An export whose traps are exceptions of this package. */
 function guarded(run) {
   return (a, b, c, d, e, f, g) => {
@@ -263,13 +270,10 @@ export function bind(load) {
       return this.#handle;
     }
 
-    add(key) {
+    add(key, options) {
+      if (!isMulti(options)) return checked(wasm.koel_add_unique(this.#open, put(key))) === 1;
       checked(wasm.koel_add(this.#open, put(key)));
-      return this;
-    }
-
-    addUnique(key) {
-      return checked(wasm.koel_add_unique(this.#open, put(key))) === 1;
+      return true;
     }
 
     has(key) {
@@ -292,12 +296,14 @@ export function bind(load) {
     }
 
     addMany(keys) {
-      this.#batch(wasm.koel_add_many, keys, undefined, true);
-      return this;
+      return this.#batch(wasm.koel_add_unique_many, keys, flag, true);
     }
 
-    addUniqueMany(keys) {
-      return this.#batch(wasm.koel_add_unique_many, keys, flag, true);
+    update(keys, options) {
+      const run = isMulti(options) ? wasm.koel_add_many : wasm.koel_add_unique_many;
+      const before = this.size;
+      this.#batch(run, keys, undefined, true);
+      return this.size - before;
     }
 
     hasMany(keys) {

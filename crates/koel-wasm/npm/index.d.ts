@@ -19,8 +19,13 @@ export type Keys = Iterable<Key>;
 export interface Failed<Answers> {
   /** How many keys are done. */
   done: number;
-  /** What the call would have returned for these; undefined for `addMany`. */
+  /** What the call would have returned for these; undefined for `update`. */
   answers: Answers;
+}
+
+export interface Adding {
+  /** Whether to add a copy of a key that is in. A key is in until each of its copies is deleted. */
+  multi?: boolean;
 }
 
 export interface Options {
@@ -74,44 +79,43 @@ export class CuckooFilter {
   toBytes(): Uint8Array;
 
   /**
-   * Adds a copy of a key.
+   * Adds a key unless it is in, as `add` of a `Set` does. Returns whether it was added: true for a
+   * new key. With `{ multi: true }` it adds a copy whatever is in, and returns true.
+   *
+   * A new key that the filter reports, at the false-positive rate, is not added: false. So delete a
+   * key only as often as `add` returned true for it.
    * @throws {KoelError} with code `"full"` if it finds no room. Then nothing has changed.
    */
-  add(key: Key): this;
-
-  /**
-   * Adds a key unless it is in. Returns whether it was added: true for a new key.
-   * @throws {KoelError} with code `"full"` if it finds no room. Then nothing has changed.
-   */
-  addUnique(key: Key): boolean;
+  add(key: Key, options?: Adding): boolean;
 
   /** Whether a key is in. */
   has(key: Key): boolean;
 
   /**
-   * Removes one copy of a key. Returns false if it was not in. Delete only keys that were added: an
-   * absent key may share the entry of another key, which is then removed.
+   * Removes a key, or one of its copies. Returns false if it was not in. Delete only keys that were
+   * added: an absent key may share the entry of another key, which is then removed.
    */
   delete(key: Key): boolean;
 
   /**
-   * How often a key was added and not deleted. Never too low, except that a number above 2^53 is
+   * How many copies of a key are in. Never too low, except that a number above 2^53 is
    * rounded.
    */
   count(key: Key): number;
 
   /**
-   * Adds each of the keys, faster than `add`.
+   * `add` for each of the keys. A key that comes twice is new the first time only.
    * @throws {KoelError} with code `"full"` at the first key that finds no room. Those before it are
    * in: see {@link Failed}.
    */
-  addMany(keys: Keys): this;
+  addMany(keys: Keys): boolean[];
 
   /**
-   * `addUnique` for each of the keys. A key that comes twice is new the first time only.
-   * @throws {KoelError} as `addMany` does, with the answers so far: see {@link Failed}.
+   * `add` for each of the keys, without an answer for each: for long lists and streams. Returns how
+   * many were added.
+   * @throws {KoelError} as `addMany` does.
    */
-  addUniqueMany(keys: Keys): boolean[];
+  update(keys: Keys, options?: Adding): number;
 
   /** `has` for each of the keys. */
   hasMany(keys: Keys): boolean[];
@@ -130,7 +134,8 @@ export class CuckooFilter {
    * key that is absent now may be reported after more keys were added: refute it again.
    *
    * ```js
-   * const blocked = new CuckooFilter({ capacity: 1_000_000 }).addMany(names);
+   * const blocked = new CuckooFilter({ capacity: 1_000_000 });
+   * blocked.update(names);
    * blocked.refuteMany(allowed); // none of these is reported any more
    * ```
    * @throws {KoelError} with code `"full"` if there are as many corrections as slots. Then nothing

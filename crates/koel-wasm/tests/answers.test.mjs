@@ -4,6 +4,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CuckooFilter } from "koel-filter";
 
+/** A filter for so many keys, with these. */
+function filled(capacity, ...keys) {
+  const filter = new CuckooFilter({ capacity });
+  filter.addMany(keys);
+  return filter;
+}
+
 /** A typed array whose buffer was moved, as `postMessage` moves it. */
 function moved(array) {
   structuredClone(array.buffer, { transfer: [array.buffer] });
@@ -21,9 +28,9 @@ function shrunk(Type) {
 const isLost = { name: "TypeError", message: /lost its buffer/ };
 
 test("a key whose buffer was moved is not the empty key", () => {
-  const filter = new CuckooFilter({ capacity: 10 }).add("");
+  const filter = filled(10, "");
   for (const key of [moved(new Uint8Array(3)), moved(Buffer.from(new ArrayBuffer(3))), shrunk(Uint8Array)]) {
-    for (const name of ["has", "add", "addUnique", "count", "delete", "refute"]) {
+    for (const name of ["has", "add", "count", "delete", "refute"]) {
       assert.throws(() => filter[name](key), isLost, name);
     }
     assert.throws(() => filter.addMany(["a", key]), isLost);
@@ -39,7 +46,7 @@ test("a batch whose buffer was moved is not an empty batch", () => {
   const filter = new CuckooFilter({ capacity: 10 });
   for (const Type of [BigUint64Array, BigInt64Array, Int32Array, Float64Array]) {
     for (const keys of [moved(new Type(8)), ...(Type.BYTES_PER_ELEMENT === 8 ? [shrunk(Type)] : [])]) {
-      for (const name of ["hasMany", "addMany", "addUniqueMany", "countMany", "deleteMany", "refuteMany"]) {
+      for (const name of ["hasMany", "addMany", "update", "countMany", "deleteMany", "refuteMany"]) {
         assert.throws(() => filter[name](keys), isLost, name);
       }
     }
@@ -57,7 +64,7 @@ test("a text in an object is not a batch of its characters", () => {
 });
 
 test("what is no object of options makes no empty filter", async () => {
-  const filter = new CuckooFilter({ capacity: 10 }).add("a");
+  const filter = filled(10, "a");
   const bytes = filter.toBytes();
   const none = [["a", "b"], new Set(["a"]), new Map(), filter, bytes, bytes.buffer, Promise.resolve({}), () => ({}), null, "a", 7n];
   for (const options of none) {
@@ -71,20 +78,20 @@ test("what is no object of options makes no empty filter", async () => {
 
 test("an option that does not exist is not ignored", () => {
   assert.throws(() => new CuckooFilter({ capcity: 10 }), { name: "TypeError", message: /no option capcity/ });
-  const filter = new CuckooFilter({ capacity: 10 }).add("a");
+  const filter = filled(10, "a");
   assert.throws(() => filter.merge(filter, { count: "sum" }), { name: "TypeError", message: /no option count/ });
   assert.throws(() => filter.merge(filter, "sum"), TypeError);
   assert.equal(filter.count("a"), 1);
 });
 
 test("a filter that is freed by its own batch throws, and its handle is not taken for another", () => {
-  for (const name of ["hasMany", "addMany", "addUniqueMany", "countMany", "deleteMany", "refuteMany"]) {
-    const filter = new CuckooFilter({ capacity: 100_000 }).addMany(["a", "b"]);
+  for (const name of ["hasMany", "addMany", "update", "countMany", "deleteMany", "refuteMany"]) {
+    const filter = filled(100_000, "a", "b");
     let other;
     const keys = function* () {
       yield "a";
       filter.free();
-      other = new CuckooFilter({ capacity: 100_000 }).add("b");
+      other = filled(100_000, "b");
       yield "b";
     };
     assert.throws(() => filter[name](keys()), { code: "freed" }, name);

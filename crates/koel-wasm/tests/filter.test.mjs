@@ -19,6 +19,15 @@ const koel = (...args) => execFileSync(process.env.KOEL, args, { encoding: "utf8
 const texts = Array.from({ length: 20_000 }, (_, i) => `https://example.org/${i}/gr\u00fc\u00dfe`);
 const integers = BigUint64Array.from(texts, (_, i) => BigInt(i) * 0x9e37_79b9_7f4a_7c15n);
 
+const multi = { multi: true };
+
+/** A filter with copies of these keys. */
+function filled(options, keys) {
+  const filter = new CuckooFilter(options);
+  filter.update(keys, multi);
+  return filter;
+}
+
 test("a filter of the command opens with equal answers and bytes, and the other way round", () => {
   writeFileSync(inFolder("keys.txt"), texts.map((text) => `${text}\n`).join(""));
   koel("build", inFolder("keys.txt"), "--keys", "20000", "--fpr", "0.001", "-o", inFolder("a.koel"));
@@ -29,16 +38,17 @@ test("a filter of the command opens with equal answers and bytes, and the other 
   assert.ok(opened.hasMany(texts).every(Boolean));
   assert.deepEqual(Buffer.from(opened.toBytes()), bytes);
 
-  const filled = new CuckooFilter({ capacity: 20_000 }).addMany(texts);
-  assert.deepEqual(Buffer.from(filled.toBytes()), bytes);
+  const filter = filled({ capacity: 20_000 }, texts);
+  assert.deepEqual(Buffer.from(filter.toBytes()), bytes);
 
-  writeFileSync(inFolder("b.koel"), filled.add("one more").toBytes());
+  filter.add("one more");
+  writeFileSync(inFolder("b.koel"), filter.toBytes());
   writeFileSync(inFolder("asked.txt"), "one more\nnever added\n");
   assert.equal(koel("check", inFolder("b.koel"), inFolder("asked.txt")).trim(), "one more");
 });
 
 test("growing filters share files too", () => {
-  const filter = new CuckooFilter({ capacity: 1000, growable: true }).addMany(texts);
+  const filter = filled({ capacity: 1000, growable: true }, texts);
   assert.ok(filter.growable && filter.currentErrorRate < 0.00135);
   writeFileSync(inFolder("c.koel"), filter.toBytes());
   writeFileSync(inFolder("asked.txt"), texts.map((text) => `${text}\n`).join(""));
@@ -50,7 +60,7 @@ test("growing filters share files too", () => {
 test("without a capacity a filter grows and keeps its rate", () => {
   const filter = new CuckooFilter({ errorRate: 0.01 });
   const small = filter.byteLength;
-  filter.addMany(integers);
+  filter.update(integers);
   assert.ok(filter.byteLength > 4 * small && filter.currentErrorRate < 0.01);
   assert.ok(filter.hasMany(integers).every(Boolean));
 });
@@ -58,13 +68,13 @@ test("without a capacity a filter grows and keeps its rate", () => {
 test("batches answer as single calls do", () => {
   for (const keys of [texts, integers, [...integers], texts.map((text) => Buffer.from(text))]) {
     const single = new CuckooFilter({ capacity: keys.length });
-    for (const key of keys) single.add(key);
-    const many = new CuckooFilter({ capacity: keys.length }).addMany(keys);
+    for (const key of keys) assert.equal(single.add(key, multi), true);
+    const many = filled({ capacity: keys.length }, keys);
     assert.deepEqual(many.toBytes(), single.toBytes());
 
     const absent = Array.from({ length: 3000 }, (_, i) => `absent ${i}`);
     assert.deepEqual(many.hasMany(absent), absent.map((key) => single.has(key)));
-    many.addMany(keys).addMany(keys.slice(0, 100));
+    assert.deepEqual([many.update(keys, multi), many.update(keys.slice(0, 100), multi)], [keys.length, 100]);
     const counts = many.countMany(keys);
     assert.deepEqual(counts, Array.from(keys, (key) => many.count(key)));
     assert.ok(counts.slice(0, 100).every((count) => count >= 3));
@@ -81,7 +91,7 @@ test("batches answer as single calls do", () => {
 test("a number, a bigint and its eight bytes are one key, and its digits are another", () => {
   const filter = new CuckooFilter({ capacity: 10, errorRate: 1e-9 });
   const largest = Number.MAX_SAFE_INTEGER;
-  filter.add(7).add(largest).add(2n ** 64n - 1n).add(-2).addMany([-largest, -(2n ** 63n)]);
+  filter.addMany([7, largest, 2n ** 64n - 1n, -2, -largest, -(2n ** 63n)]);
   const negative = [-1, -1n, 2n ** 64n - 2n, -2, -BigInt(largest), -largest, 2n ** 63n];
   assert.deepEqual(filter.hasMany(negative), negative.map(() => true));
   assert.ok(filter.hasMany(new BigInt64Array([-2n, -1n])).every(Boolean));
@@ -102,7 +112,7 @@ test("keys of any length, also longer than the buffers", () => {
 });
 
 test("a view of a part of a typed array is the part only", () => {
-  const filter = new CuckooFilter({ capacity: 100 }).addMany(integers.subarray(10, 20));
+  const filter = filled({ capacity: 100 }, integers.subarray(10, 20));
   assert.equal(filter.size, 10);
   assert.ok(filter.hasMany(integers.subarray(10, 20)).every(Boolean));
   assert.ok(filter.hasMany(integers.subarray(20, 1000)).filter(Boolean).length < 20);
@@ -112,11 +122,11 @@ test("a view of a part of a typed array is the part only", () => {
 test("a full filter throws, and has changed nothing", () => {
   const filter = new CuckooFilter({ capacity: 100 });
   const isFull = { name: "KoelError", code: "full", message: /^the table is full: \d+ entries/ };
-  assert.throws(() => filter.addMany(integers), isFull);
+  assert.throws(() => filter.update(integers, multi), isFull);
   const [size, bytes] = [filter.size, filter.toBytes()];
   assert.ok(size >= 100 && size < 1000);
   assert.ok(filter.hasMany(integers.subarray(0, size)).every(Boolean));
-  assert.throws(() => filter.add(integers[size]), isFull);
+  assert.throws(() => filter.add(integers[size], multi), isFull);
   assert.deepEqual(filter.toBytes(), bytes);
 });
 
@@ -138,7 +148,7 @@ test("settings that cannot be built throw the library's sentence", () => {
 
 test("bytes that are not a sound filter throw", () => {
   const isUnsound = { name: "KoelError", code: "bytes" };
-  const bytes = new CuckooFilter({ capacity: 100 }).addMany(integers.subarray(0, 100)).toBytes();
+  const bytes = filled({ capacity: 100 }, integers.subarray(0, 100)).toBytes();
   for (const length of [0, 4, 100, bytes.length - 1]) {
     assert.throws(() => CuckooFilter.fromBytes(bytes.subarray(0, length)), isUnsound);
   }
@@ -183,32 +193,53 @@ test("a freed filter throws, and its memory is used again", () => {
 });
 
 test("seeds and preferences make other bytes, and clear makes an empty filter", () => {
-  const bytes = (options) => new CuckooFilter({ capacity: 100, ...options }).add("a").toBytes();
+  const bytes = (options) => filled({ capacity: 100, ...options }, ["a"]).toBytes();
   assert.notDeepEqual(bytes({ seed: 1 }), bytes({}));
   assert.deepEqual(bytes({ seed: 1 }), bytes({ seed: 1n }));
   assert.notDeepEqual(bytes({ prefer: "fast" }), bytes({}));
-  const filter = new CuckooFilter({ capacity: 100 }).add("a").add("a");
+  const filter = filled({ capacity: 100 }, ["a", "a"]);
   assert.deepEqual([filter.size, filter.count("a"), filter.loadFactor > 0], [2, 2, true]);
   filter.clear();
   assert.deepEqual(filter.toBytes(), new CuckooFilter({ capacity: 100 }).toBytes());
 });
 
-test("addUnique says which keys are new, one by one and in batches", () => {
+test("add adds a key once, as a Set does, and says whether it was new, one by one and in batches", () => {
+  const filter = new CuckooFilter({ capacity: 10 });
+  assert.deepEqual([filter.add("a"), filter.add("a"), filter.delete("a"), filter.has("a")], [true, false, true, false]);
   for (const keys of [texts, integers, [...integers], integers.subarray(0, 100), new Set(texts)]) {
     const list = [...keys];
-    const [single, many] = [new CuckooFilter({ capacity: list.length }), new CuckooFilter({ capacity: list.length })];
-    const expected = list.map((key) => single.addUnique(key));
-    assert.deepEqual(many.addUniqueMany(keys), expected);
-    assert.deepEqual(many.toBytes(), single.toBytes());
+    const [single, many, updated] = [1, 2, 3].map(() => new CuckooFilter({ capacity: list.length }));
+    const expected = list.map((key) => single.add(key));
+    assert.deepEqual(many.addMany(keys), expected);
+    assert.equal(updated.update(keys), expected.filter(Boolean).length);
+    assert.deepEqual([many.toBytes(), updated.toBytes()], Array(2).fill(single.toBytes()));
     assert.ok(expected.filter(Boolean).length > 0.99 * list.length);
-    assert.deepEqual(many.addUniqueMany(keys), list.map(() => false));
+    assert.deepEqual(many.addMany(keys), list.map(() => false));
+    assert.equal(updated.update(keys), 0);
   }
-  assert.deepEqual(new CuckooFilter().addUniqueMany(["a", "b", "a"]), [true, true, false]);
+  assert.deepEqual(new CuckooFilter().addMany(["a", "b", "a"]), [true, true, false]);
+  const growing = new CuckooFilter({ capacity: 100, growable: true });
+  assert.deepEqual([growing.update(texts), growing.update(texts)], [growing.size, 0]);
+});
+
+test("copies are added by an option, and each is deleted", () => {
+  const filter = new CuckooFilter({ capacity: 10, errorRate: 1e-9 });
+  const added = [filter.add("a", multi), filter.add("a", multi), filter.add("a", { multi: false }), filter.add("a", {})];
+  assert.deepEqual([added, filter.count("a")], [[true, true, false, false], 2]);
+  assert.deepEqual([filter.update(["a", "b"], multi), filter.update(["a", "c"]), filter.update(["a"], {})], [2, 1, 0]);
+  assert.deepEqual([filter.countMany(["a", "b", "c"]), filter.size], [[3, 1, 1], 5]);
+  assert.deepEqual([..."aaaa"].map((key) => filter.delete(key)), [true, true, true, false]);
+  for (const wrong of [{ multi: 1 }, { many: true }, true, 0, null, ["a"]]) {
+    for (const name of ["add", "update"]) assert.throws(() => filter[name](["a"], wrong), TypeError, name);
+  }
+  // The index that forEach passes is no option.
+  assert.throws(() => ["a"].forEach(filter.add, filter), { name: "TypeError", message: /object of options/ });
+  assert.equal(filter.size, 2);
 });
 
 test("any iterable is a batch", () => {
   const filter = new CuckooFilter({ capacity: 100, errorRate: 1e-9 });
-  filter.addMany(new Set(["a", "b"])).addMany(new Map([["c", 1]]).keys()).addMany(new Int16Array([-3, 4]));
+  for (const keys of [new Set(["a", "b"]), new Map([["c", 1]]).keys(), new Int16Array([-3, 4])]) filter.addMany(keys);
   filter.addMany((function* () {
     yield* ["d", 5, 6n];
   })());
@@ -229,8 +260,8 @@ function thrown(call) {
 test("a key of a collection that is none leaves the filter as it was", () => {
   const keys = [...integers, 1.5];
   for (const batch of [keys, new Set(keys), [...texts, null]]) {
-    for (const name of ["addMany", "addUniqueMany", "deleteMany"]) {
-      const filter = new CuckooFilter({ capacity: 50_000 }).add(integers[0]);
+    for (const name of ["addMany", "update", "deleteMany"]) {
+      const filter = filled({ capacity: 50_000 }, [integers[0]]);
       const error = thrown(() => filter[name](batch));
       assert.ok(error instanceof TypeError || error instanceof RangeError);
       assert.deepEqual([error.done, error.answers?.length ?? 0, filter.size], [0, 0, 1], name);
@@ -245,9 +276,9 @@ test("an iterator that fails has done the keys before", () => {
       throw new Error("the connection is gone");
     };
     const [filter, other] = [new CuckooFilter({ capacity: 50_000 }), new CuckooFilter({ capacity: 50_000 })];
-    const error = thrown(() => filter.addUniqueMany(stream()));
+    const error = thrown(() => filter.addMany(stream()));
     assert.match(error.message, /connection is gone/);
-    const expected = Array.from({ length: at }, (_, key) => other.addUnique(key % 30_000));
+    const expected = Array.from({ length: at }, (_, key) => other.add(key % 30_000));
     assert.deepEqual([error.done, error.answers], [at, expected]);
     assert.deepEqual(filter.toBytes(), other.toBytes());
     const bad = thrown(() => filter.deleteMany([null][Symbol.iterator]()));
@@ -259,20 +290,20 @@ test("a full filter says which keys of a batch are in", () => {
   const keys = Array.from({ length: 90_000 }, (_, i) => i - (i % 3 === 1 ? 1 : 0));
   for (const batch of [keys, BigUint64Array.from(keys, BigInt), keys.values(), keys.map(String)]) {
     const [filter, single] = [new CuckooFilter({ capacity: 40_000 }), new CuckooFilter({ capacity: 40_000 })];
-    const error = thrown(() => filter.addUniqueMany(batch));
+    const error = thrown(() => filter.addMany(batch));
     const form = typeof batch[0] === "string" ? String : (key) => key;
-    const expected = keys.slice(0, error.done).map((key) => single.addUnique(form(key)));
+    const expected = keys.slice(0, error.done).map((key) => single.add(form(key)));
     assert.deepEqual([error.code, error.answers], ["full", expected]);
     assert.deepEqual(filter.toBytes(), single.toBytes());
-    assert.throws(() => single.addUnique(form(keys[error.done])), { code: "full" });
+    assert.throws(() => single.add(form(keys[error.done])), { code: "full" });
   }
   const filter = new CuckooFilter({ capacity: 40_000 });
-  const error = thrown(() => filter.addMany(keys));
+  const error = thrown(() => filter.update(keys, multi));
   assert.deepEqual([error.done, error.answers, error.code], [filter.size, undefined, "full"]);
 });
 
 test("filters are merged to the larger counts or to their sum", () => {
-  const of = (keys) => new CuckooFilter({ capacity: 1000 }).addMany(keys);
+  const of = (keys) => filled({ capacity: 1000 }, keys);
   const filter = of(["a", "a", "b"]);
   assert.equal(filter.merge(of(["a", "c"])), filter);
   assert.deepEqual(filter.countMany(["a", "b", "c"]), [2, 1, 1]);
@@ -292,7 +323,7 @@ test("filters are merged to the larger counts or to their sum", () => {
 
 test("a secret makes other hashes, and is 16 bytes", () => {
   const secret = new Uint8Array(16).fill(7);
-  const bytes = (options) => new CuckooFilter({ capacity: 100, ...options }).add("a").toBytes();
+  const bytes = (options) => filled({ capacity: 100, ...options }, ["a"]).toBytes();
   assert.deepEqual(bytes({ secret }), bytes({ secret: Buffer.from(secret) }));
   assert.notDeepEqual(bytes({ secret }), bytes({}));
   assert.notDeepEqual(bytes({ secret }), bytes({ secret: new Uint8Array(16) }));
@@ -308,13 +339,13 @@ test("a secret makes other hashes, and is 16 bytes", () => {
 
 test("arrays of another realm are keys and files", () => {
   const [key, list, buffer] = runInNewContext("[new Uint8Array([1]), ['a', 'b'], new ArrayBuffer(8)]");
-  const filter = new CuckooFilter({ capacity: 10, errorRate: 1e-9 }).add(key).addMany(list);
+  const filter = filled({ capacity: 10, errorRate: 1e-9 }, [key, ...list]);
   assert.deepEqual(filter.hasMany([new Uint8Array([1]), "a", "b", "c"]), [true, true, true, false]);
   assert.throws(() => CuckooFilter.fromBytes(buffer), { code: "bytes" });
 });
 
 test("console.log prints the figures", () => {
-  const filter = new CuckooFilter({ capacity: 100 }).add("a");
+  const filter = filled({ capacity: 100 }, ["a"]);
   const line = /^CuckooFilter \{ size: 1, capacity: 100, errorRate: 0.001, byteLength: \d+ \}$/;
   assert.match(inspect(filter), line);
   assert.match(`${filter}`, line);
@@ -341,7 +372,8 @@ test("a module that has stopped ends no process", () => {
       console.log(error.code, /call free\\(\\)/.test(error.message));
     }
     for (let i = 0; i < 5; i += 1) { globalThis.gc(); await new Promise((resolve) => setTimeout(resolve)); }
-    console.log(new CuckooFilter({ capacity: 100_000_000 }).add("a").has("a"));
+    const filter = new CuckooFilter({ capacity: 100_000_000 });
+    console.log(filter.add("a") && filter.has("a"));
   `.replaceAll("\\\\", "\\");
   const args = ["--expose-gc", "--input-type=module", "-e", script];
   assert.equal(execFileSync(process.execPath, args, { encoding: "utf8" }), "memory true\ntrue\n");

@@ -17,7 +17,14 @@ const lines = (names) => names.map((name) => `${name}\n`).join("");
 const names = (from, to) => Array.from({ length: to - from }, (_, i) => `host${from + i}.example.org`);
 const MEMBERS = names(0, 2000);
 const ALLOWED = names(10_000, 40_000);
-const blocked = (options) => new CuckooFilter({ capacity: 2000, errorRate: 0.05, ...options }).addMany(MEMBERS);
+/** A filter with copies of these keys. */
+function filled(options, keys) {
+  const filter = new CuckooFilter(options);
+  filter.update(keys, { multi: true });
+  return filter;
+}
+
+const blocked = (options) => filled({ capacity: 2000, errorRate: 0.05, ...options }, MEMBERS);
 const isFull = { name: "KoelError", code: "full" };
 
 test("refuted keys are absent, and members stay", () => {
@@ -37,7 +44,7 @@ test("refuted keys are absent, and members stay", () => {
 });
 
 test("one key is refuted, integers too, and adding it takes its correction back", () => {
-  const filter = new CuckooFilter({ capacity: 1000, errorRate: 0.1 }).addMany(BigUint64Array.from({ length: 1000 }, (_, i) => BigInt(i)));
+  const filter = filled({ capacity: 1000, errorRate: 0.1 }, BigUint64Array.from({ length: 1000 }, (_, i) => BigInt(i)));
   let wrong = 1000;
   while (!filter.has(wrong)) wrong += 1;
   assert.deepEqual([filter.refute(wrong), filter.has(wrong), filter.corrections], [true, false, 1]);
@@ -47,7 +54,7 @@ test("one key is refuted, integers too, and adding it takes its correction back"
   const asked = BigUint64Array.from({ length: 5000 }, (_, i) => BigInt(1000 + i));
   const made = filter.refuteMany(asked);
   assert.ok(made > 100 && made === filter.corrections);
-  for (const add of [(keys) => filter.addMany(keys), (keys) => filter.addUniqueMany(keys)]) {
+  for (const add of [(keys) => filter.update(keys, { multi: true }), (keys) => filter.addMany(keys)]) {
     const some = asked.filter((key) => filter.refute(key) || !filter.has(key)).slice(0, 20);
     add(some);
     assert.ok(filter.hasMany(some).every(Boolean));
@@ -61,11 +68,11 @@ test("a filter that grows, merges or is cleared keeps its members", () => {
   const filter = blocked({ growable: true });
   const wrong = ALLOWED.filter((name) => filter.has(name));
   filter.refuteMany(wrong);
-  filter.addMany(ALLOWED);
+  filter.update(ALLOWED);
   assert.ok(filter.hasMany(ALLOWED).every(Boolean) && filter.hasMany(MEMBERS).every(Boolean));
   assert.equal(filter.corrections, 0);
 
-  const [ours, theirs] = [blocked(), new CuckooFilter({ capacity: 2000, errorRate: 0.05 }).addMany(wrong.slice(0, 9))];
+  const [ours, theirs] = [blocked(), filled({ capacity: 2000, errorRate: 0.05 }, wrong.slice(0, 9))];
   ours.refuteMany(wrong);
   ours.merge(theirs);
   assert.ok(ours.hasMany([...MEMBERS, ...wrong.slice(0, 9)]).every(Boolean));
@@ -74,7 +81,7 @@ test("a filter that grows, merges or is cleared keeps its members", () => {
 });
 
 test("more corrections than slots are refused, and none is made", () => {
-  const filter = new CuckooFilter({ capacity: 100, errorRate: 0.2 }).addMany(MEMBERS.slice(0, 100));
+  const filter = filled({ capacity: 100, errorRate: 0.2 }, MEMBERS.slice(0, 100));
   const before = filter.toBytes();
   assert.throws(() => filter.refuteMany(ALLOWED), { ...isFull, message: /corrections/ });
   assert.deepEqual(filter.toBytes(), before);
@@ -108,8 +115,8 @@ test("the command and the package refute alike", () => {
 
 const options = { capacity: 50_000, errorRate: 0.001 };
 /** A list of 40,000 hosts, and that of the next night: 200 are gone, 200 new, one is there twice. */
-const monday = () => new CuckooFilter(options).addMany(names(0, 40_000));
-const tuesday = () => new CuckooFilter(options).addMany([...names(200, 40_200), "host300.example.org"]);
+const monday = () => filled(options, names(0, 40_000));
+const tuesday = () => filled(options, [...names(200, 40_200), "host300.example.org"]);
 
 test("a patch makes the new filter, with its counts and corrections", () => {
   const [old, newer] = [monday(), tuesday()];
@@ -176,7 +183,7 @@ test("a patch of another filter is refused, and says what to do", () => {
 
 test("a filter that has grown is patched", () => {
   const [old, later] = [[], ["late"]].map((late) =>
-    new CuckooFilter({ capacity: 100, growable: true }).addMany([...MEMBERS, ...late]),
+    filled({ capacity: 100, growable: true }, [...MEMBERS, ...late]),
   );
   const patched = old.patched(old.patchTo(later));
   assert.ok(!old.has("late") && patched.has("late") && MEMBERS.every((key) => patched.has(key)));

@@ -1,13 +1,15 @@
 // Compiled, not run: the types of the package, with the oldest TypeScript that is promised.
 
-import { CuckooFilter, KoelError, type Failed, type Options } from "koel-filter";
+import { CuckooFilter, KoelError, type Adding, type Failed, type Options } from "koel-filter";
 import { CuckooFilter as Bare, init } from "koel-filter/init";
 
 const options: Options = { capacity: 1_000_000n, errorRate: 0.01, growable: true, seed: 1 };
-const filter: CuckooFilter = new CuckooFilter(options).add("a").addMany(["a", 1, -2n]);
+const filter: CuckooFilter = new CuckooFilter(options);
+const copies: Adding = { multi: true };
 const found: boolean[] = filter.hasMany(new BigUint64Array(3));
-const unique: boolean[] = filter.addUniqueMany(new Set(["a"]));
-const isNew: boolean = filter.addUnique(new Uint8Array(3));
+const areNew: boolean[] = filter.addMany(new Set(["a", 1, -2n]));
+const isNew: boolean = filter.add(new Uint8Array(3)) || filter.add("a", copies);
+const added: number = filter.update(["a"]) + filter.update(new Set([1]), { multi: false });
 const counts: number[] = filter.countMany(["a"] as const);
 const bytes: Uint8Array = CuckooFilter.fromBytes(filter.toBytes()).merge(filter).toBytes();
 const corrected: boolean = filter.refute("b");
@@ -31,4 +33,4 @@ filter.size = 3;
 // @ts-expect-error: no such preference.
 new CuckooFilter({ prefer: "large" });
 
-export { bytes, code, corrected, corrections, counts, done, patched, found, isNew, ready, scoped, unique };
+export { added, areNew, bytes, code, corrected, corrections, counts, done, patched, found, isNew, ready, scoped };
