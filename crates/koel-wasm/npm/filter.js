@@ -75,6 +75,12 @@ function isMulti(options) {
   return optionOf("multi", multi, "boolean");
 }
 
+/** Marks the filters of any copy of this package. */
+const BRAND = Symbol.for("koel-filter");
+
+/** What `structuredClone` and `postMessage` name when they refuse a filter, which has no properties to copy. */
+const NO_CLONE = Symbol("a CuckooFilter: clone its toBytes()");
+
 /** An export whose traps are exceptions of this package. */
 function guarded(run) {
   return (a, b, c, d, e, f, g) => {
@@ -248,14 +254,22 @@ export function bind(load) {
   class CuckooFilter {
     #handle;
 
-    static #check(value) {
-      const isFilter = typeof value === "object" && value !== null && #handle in value;
-      if (!isFilter) throw new TypeError("expected a CuckooFilter");
+    /** Does `work` with a filter's handle. One of another copy of this package is opened from its bytes. */
+    static #with(filter, work) {
+      if (typeof filter === "object" && filter !== null && #handle in filter) return work(filter.#open);
+      if (filter?.[BRAND] !== true) throw new TypeError("expected a CuckooFilter");
+      const own = CuckooFilter.fromBytes(filter.toBytes());
+      try {
+        return work(own.#handle);
+      } finally {
+        own.free();
+      }
     }
 
     constructor(options = {}) {
       const { handle } = options instanceof Made ? options : new Made(build(options));
       this.#handle = handle;
+      Object.defineProperty(this, "structuredClone", { value: NO_CLONE, enumerable: true });
       registry.register(this, handle, this);
     }
 
@@ -347,17 +361,17 @@ export function bind(load) {
     }
 
     merge(other, options = {}) {
-      CuckooFilter.#check(other);
       const { counts = "max" } = optionsOf(options, "counts");
       const sums = secondOf("counts", counts, "max", "sum");
-      checked(wasm.koel_merge(this.#open, other.#open, sums));
+      CuckooFilter.#with(other, (handle) => checked(wasm.koel_merge(this.#open, handle, sums)));
       return this;
     }
 
     patchTo(newer) {
-      CuckooFilter.#check(newer);
-      checked(wasm.koel_patch_to(this.#open, newer.#open));
-      return taken();
+      return CuckooFilter.#with(newer, (handle) => {
+        checked(wasm.koel_patch_to(this.#open, handle));
+        return taken();
+      });
     }
 
     patched(patch) {
@@ -416,6 +430,14 @@ export function bind(load) {
       if (this.#handle === undefined) return "CuckooFilter { freed }";
       const { size, capacity, errorRate, byteLength } = this;
       return `CuckooFilter { size: ${size}, capacity: ${capacity}, errorRate: ${errorRate}, byteLength: ${byteLength} }`;
+    }
+
+    toJSON() {
+      throw new TypeError("a CuckooFilter has no JSON; use its toBytes()");
+    }
+
+    get [BRAND]() {
+      return true;
     }
 
     /** What `console.log` prints in Node. */

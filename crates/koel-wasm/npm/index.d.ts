@@ -171,7 +171,7 @@ export class CuckooFilter {
   patched(patch: Uint8Array | ArrayBuffer): CuckooFilter;
 
   /**
-   * Adds the keys of another filter that was built alike. A key in both gets the larger count, as in
+   * Adds the keys of another filter that was built alike, also of another copy of this package. A key in both gets the larger count, as in
    * a union of sets, or with `"sum"` the sum of both.
    * @throws {KoelError} with code `"settings"` unless both were built alike, and `"full"` if the
    * union does not fit. Then nothing has changed.
@@ -189,6 +189,12 @@ export class CuckooFilter {
 
   /** `free()`, for `using filter = new CuckooFilter()`. */
   [Symbol.dispose](): void;
+
+  /**
+   * A filter has no JSON, and `structuredClone` and `postMessage` refuse it: pass on its `toBytes()`.
+   * @throws {TypeError} always.
+   */
+  toJSON(): never;
 
   /** A line with its figures, which `console.log` prints in Node. */
   toString(): string;
@@ -220,7 +226,7 @@ export class KoelError extends Error {
    * * `"base"`: the patch is for another filter, or was applied already;
    * * `"memory"`: there is no memory;
    * * `"freed"`: the filter was freed;
-   * * `"init"`: of `koel-filter/init`, before a module is there;
+   * * `"init"`: of `koel-filter/init`, if no module is there, or what is given is another one;
    * * `"internal"`: an error of this package.
    */
   readonly code: "full" | "settings" | "bytes" | "base" | "memory" | "freed" | "init" | "internal";

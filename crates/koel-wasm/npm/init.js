@@ -2,26 +2,45 @@
 // it is downloaded.
 
 import { bind, KoelError } from "./filter.js";
+import { isA } from "./keys.js";
 
 let ready;
 
 export const { CuckooFilter } = bind(() => {
-  if (ready) return ready.exports;
+  if (ready) return ready;
   throw new KoelError("init", "call init() first, and wait for it");
 });
 
 export { KoelError };
 
-const isModule = (source) => Object.prototype.toString.call(source) === "[object WebAssembly.Module]";
 const isResponse = (source) => typeof source?.arrayBuffer === "function";
 
-/** The instance of a module, of bytes, or of what is at a URL. */
-async function instanceOf(source) {
-  if (isModule(source)) return new WebAssembly.Instance(source);
-  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) {
-    return (await WebAssembly.instantiate(source)).instance;
+/** The exports of a module, or of its bytes. `name` says where they are from. */
+async function started(source, name) {
+  let made;
+  try {
+    made = await WebAssembly.instantiate(source);
+  } catch ({ message }) {
+    throw new KoelError("init", `${name} cannot be instantiated: ${message}`);
   }
-  const response = isResponse(source) ? source : await fetch(source);
+  const { exports } = made.instance ?? made;
+  if (exports.koel_build) return exports;
+  throw new KoelError("init", `${name} is another WebAssembly module than koel-filter/koel.wasm`);
+}
+
+async function fetched(url) {
+  try {
+    return await fetch(url);
+  } catch ({ message }) {
+    throw new KoelError("init", `${url} cannot be fetched: ${message}`);
+  }
+}
+
+/** The exports of a module, of bytes, or of what is at a URL. */
+async function exportsOf(source) {
+  const isModule = isA(source, "WebAssembly.Module");
+  if (isModule || isA(source, "ArrayBuffer") || ArrayBuffer.isView(source)) return started(source, "what init() got");
+  const response = isResponse(source) ? source : await fetched(source);
   if (!response.ok) {
     throw new KoelError("init", `${response.url}: the server answered ${response.status}`);
   }
@@ -30,7 +49,7 @@ async function instanceOf(source) {
   if (new DataView(bytes).byteLength < 4 || new DataView(bytes).getUint32(0) !== 0x0061736d) {
     throw new KoelError("init", `${response.url}: the server sent no WebAssembly module`);
   }
-  return (await WebAssembly.instantiate(bytes)).instance;
+  return started(bytes, response.url);
 }
 
 export async function init(source) {
@@ -38,5 +57,5 @@ export async function init(source) {
   if (from === undefined || from === null) {
     throw new TypeError("init: expected bytes, a URL, a Response or a WebAssembly.Module");
   }
-  ready ??= await instanceOf(from);
+  ready ??= await exportsOf(from);
 }

@@ -2,8 +2,14 @@
 
 const encoder = new TextEncoder();
 
+/** Whether a number may have been rounded: beyond 2^53, integers are bigints. */
+const isRounded = (value) => Number.isInteger(value) && !Number.isSafeInteger(value);
+
 /** A value as a message shows it. */
-export const shown = (value) => (typeof value === "bigint" ? `${value}n` : String(value));
+export function shown(value) {
+  if (isRounded(value)) return `${value}: above 2^53 use a BigInt, such as 2n ** 53n`;
+  return typeof value === "bigint" ? `${value}n` : String(value);
+}
 
 /** The name of a typed array's class, also of one from another window or context. */
 export const nameOf = (value) => (ArrayBuffer.isView(value) ? value[Symbol.toStringTag] : undefined);
@@ -55,7 +61,7 @@ export function isInteger(key) {
   } else {
     throw new TypeError("a key must be a string, a Uint8Array, a bigint or a whole number");
   }
-  throw new RangeError(`a number is a key if it is whole and from -2^63 to 2^64 - 1, not ${shown(key)}`);
+  throw new RangeError(`a number is a key if it is whole and from -2^63 to 2^64 - 1; this is ${shown(key)}`);
 }
 
 export function writeInteger(key, view, at) {

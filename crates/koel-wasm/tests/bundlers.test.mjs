@@ -183,6 +183,22 @@ test("workerd gets the module compiled", async () => {
   assert.equal(await fetched(outdir, "workerd.src.js"), EXPECTED);
 });
 
+test("Vercel's edge runtime gets the module compiled", async () => {
+  const worker = `import { CuckooFilter } from "koel-filter";
+    export default { fetch() { ${WORK} return new Response(answer); } };`;
+  const entryPoints = [write("edge.src.js", worker)];
+  const outdir = path("edge");
+  // Next.js makes a module of an import with "?module". workerd stands for the runtime: it compiles no bytes either.
+  const compiled = {
+    name: "?module",
+    setup: (build) => build.onResolve({ filter: /\.wasm\?module$/ }, (found) => ({ path: join(found.resolveDir, found.path.slice(0, -7)) })),
+  };
+  const conditions = ["edge-light", "browser"];
+  const loader = { ".wasm": "copy" };
+  await esbuild.build({ entryPoints, bundle: true, format: "esm", conditions, loader, outdir, plugins: [compiled] });
+  assert.equal(await fetched(outdir, "edge.src.js"), EXPECTED);
+});
+
 test("init takes bytes, a URL, a response, and a compiled module", async () => {
   const entryPoints = [bare];
   await esbuild.build({ entryPoints, bundle: true, format: "iife", outfile: path("init.js") });
@@ -213,4 +229,36 @@ test("a class of koel-filter/init waits for its module", async () => {
   await init(new Uint8Array());
   const filter = new CuckooFilter({ capacity: 9 });
   assert.ok(filter.add("ada") && filter.has("ada"));
+});
+
+test("init with what is no module of the package has a code", async () => {
+  // Another copy of the entry, which has no module yet.
+  const { init } = await import(`${import.meta.resolve("koel-filter/init")}?another`);
+  const empty = new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]);
+  const bytes = readFileSync(new URL(import.meta.resolve("koel-filter/koel.wasm")));
+  const isNone = (message) => ({ name: "KoelError", code: "init", message });
+  for (const wrong of [new Uint8Array(), new Uint8Array(9), new ArrayBuffer(3), bytes.subarray(0, 1000)]) {
+    await assert.rejects(init(wrong), isNone(/cannot be instantiated: /));
+  }
+  for (const other of [empty, empty.buffer, new WebAssembly.Module(empty)]) {
+    await assert.rejects(init(other), isNone(/another WebAssembly module/));
+  }
+  await assert.rejects(init("nowhere"), isNone(/^nowhere cannot be fetched: /));
+  await assert.rejects(init(new Response("no module")), isNone(/the server sent no WebAssembly module/));
+  await init(bytes);
+});
+
+test("filters of import, require and koel-filter/init are merged and patched with each other", async () => {
+  const { CuckooFilter } = await import("koel-filter");
+  const bare = await import("koel-filter/init");
+  await bare.init(readFileSync(new URL(import.meta.resolve("koel-filter/koel.wasm"))));
+  const classes = [CuckooFilter, require("koel-filter").CuckooFilter, bare.CuckooFilter];
+  for (const [First, Second] of classes.flatMap((First) => classes.map((Second) => [First, Second]))) {
+    const [first, second] = [new First({ capacity: 100 }), new Second({ capacity: 100 })];
+    second.add("ada");
+    assert.ok(first.patched(first.patchTo(second)).has("ada"));
+    assert.deepEqual([first.merge(second) === first, first.has("ada"), second.size], [true, true, 1]);
+    second.free();
+    assert.throws(() => first.merge(second), { code: "freed" });
+  }
 });

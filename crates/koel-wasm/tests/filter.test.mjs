@@ -182,6 +182,35 @@ test("what is no key throws", () => {
   assert.equal(filter.size, 0);
 });
 
+test("an integer that a number rounds is refused with the advice to use a BigInt", () => {
+  const filter = new CuckooFilter({ capacity: 100 });
+  const isAdvice = { message: /above 2\^53 use a BigInt/ };
+  for (const key of [2 ** 53, -(2 ** 53), 2 ** 60, 2 ** 64]) {
+    for (const name of ["add", "has", "delete", "count", "refute"]) {
+      assert.throws(() => filter[name](key), { name: "RangeError", ...isAdvice }, name);
+    }
+    assert.throws(() => filter.addMany(new Float64Array([key])), { name: "RangeError", ...isAdvice });
+    assert.throws(() => new CuckooFilter({ seed: key }), { name: "TypeError", ...isAdvice });
+  }
+  for (const key of [1.5, NaN, Infinity, 2n ** 64n]) {
+    assert.throws(() => filter.add(key), ({ message }) => /whole and from -2\^63/.test(message) && !/BigInt/.test(message));
+  }
+  assert.deepEqual([2n ** 53n, 2 ** 53 - 1].map((key) => filter.add(key)), [true, true]);
+});
+
+test("what copies a filter without its keys is refused, and names toBytes", () => {
+  const filter = filled({ capacity: 100 }, ["a"]);
+  const names = { message: /toBytes\(\)/ };
+  const { port1 } = new MessageChannel();
+  for (const what of [filter, [filter], { filter }]) {
+    assert.throws(() => JSON.stringify(what), { name: "TypeError", ...names });
+    assert.throws(() => structuredClone(what), { name: "DataCloneError", ...names });
+    assert.throws(() => port1.postMessage(what), { name: "DataCloneError", ...names });
+  }
+  port1.close();
+  assert.ok(CuckooFilter.fromBytes(structuredClone(filter.toBytes())).has("a"));
+});
+
 test("a freed filter throws, and its memory is used again", () => {
   for (let i = 0; i < 500; i += 1) {
     const filter = new CuckooFilter({ capacity: 10_000_000 });

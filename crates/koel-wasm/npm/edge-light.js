@@ -1,0 +1,7 @@
+// The main entry for Vercel's edge runtime, which compiles no bytes: its bundlers make a
+// WebAssembly.Module of an import with `?module`.
+
+import { bind } from "./filter.js";
+import module from "./koel.wasm?module";
+
+export const { CuckooFilter, KoelError } = bind(() => new WebAssembly.Instance(module).exports);
