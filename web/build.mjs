@@ -14,6 +14,7 @@ const modules = [
   "../crates/koel-wasm/npm/keys.js",
   "../crates/koel-wasm/npm/batches.js",
   "../crates/koel-wasm/npm/filter.js",
+  "../crates/koel-wasm/npm/instance.js",
   "format.js",
   "chart.js",
   "figures.js",

@@ -3,6 +3,7 @@
 
 import { startFigures } from "./figures.js";
 import { bind } from "./filter.js";
+import { linked } from "./instance.js";
 import { startSize } from "./size.js";
 import { startUse } from "./use.js";
 import { Module } from "./wasm.js";
@@ -11,9 +12,11 @@ import { startWatch } from "./watch.js";
 /* global WASM, FIGURES: the WebAssembly module in base64, and the figures of docs/. */
 const bytes = Uint8Array.from(atob(WASM), (letter) => letter.charCodeAt(0));
 
-WebAssembly.instantiate(bytes).then(({ instance }) => {
-  const koel = bind(() => instance.exports);
-  const module = new Module(instance.exports);
+const { imports, exportsOf } = linked();
+WebAssembly.instantiate(bytes, imports).then(({ instance }) => {
+  const exports = exportsOf(instance);
+  const koel = bind(() => exports);
+  const module = new Module(exports);
   startWatch(module);
   startSize((...figures) => module.plan(...figures));
   startUse(koel);

@@ -10,6 +10,7 @@ import { after, before, test } from "node:test";
 import axe from "axe-core";
 import { gzipSync } from "node:zlib";
 import { chromium } from "playwright-core";
+import { instanceOf } from "../crates/koel-wasm/npm/instance.js";
 import { pictureOf } from "./difference.js";
 import { made } from "./made.mjs";
 import { Module } from "./wasm.js";
@@ -115,8 +116,7 @@ function follow(watched, grows) {
 }
 
 const pageModule = async () => {
-  const { instance } = await WebAssembly.instantiate(readFileSync(made("npm/page.wasm")));
-  return new Module(instance.exports);
+  return new Module(instanceOf(await WebAssembly.compile(readFileSync(made("npm/page.wasm")))));
 };
 
 test("the steps of random operations lead from each table to the next", async () => {
@@ -517,6 +517,17 @@ test("a list becomes a filter, which is saved, opened and asked", () =>
       "alan@example.org",
       "absent for certain",
     ]);
+
+    // Hosts in another form are found, and what could be no key gets no answer.
+    const list = "0.0.0.0 ads.example\n0.0.0.0 b\u00fccher.example\n";
+    execFileSync(process.env.KOEL, ["build", "--format", "hosts", "-o", path("hosts.koel")], { input: list });
+    await page.setInputFiles("#file", path("hosts.koel"));
+    await page.waitForFunction(() => /--format hosts/.test(document.querySelector("#opened").textContent));
+    await page.fill("#questions", "https://Ads.Example/x\nB\u00dcCHER.example\nwww.ads.example\nexample\ntwo words\n");
+    await page.click("#ask button");
+    const answers = await page.locator("#answers td:nth-child(2)").allTextContents();
+    assert.deepEqual(answers.slice(0, 4), ["present, once", "present, once", "a domain above it is present", "absent for certain"]);
+    assert.match(answers[4], /^no answer: the keys of this filter are hosts/);
 
     const damaged = readFileSync(path("keys.koel"));
     damaged[damaged.length - 1] ^= 1;

@@ -10,8 +10,23 @@ function report(place, error) {
 
 function describe(filter) {
   const size = `${whole(filter.size)} ${filter.size === 1 ? "key" : "keys"} in ${whole(filter.byteLength)} bytes`;
+  const made = filter.lineOptions ? ` Keys were made of lines with ${filter.lineOptions}.` : "";
+  if (filter.lineOptions === undefined) return `${size}, made of lines in a way that this page does not know: no answers.`;
   if (filter.size === 0) return `${size}: an empty filter, in which no key is present.`;
-  return `${size}; one absent key in ${whole(1 / filter.currentErrorRate)} is reported as present.`;
+  return `${size}; one absent key in ${whole(1 / filter.currentErrorRate)} is reported as present.${made}`;
+}
+
+/** What a filter says of a key, whose text is given, too. */
+function answerTo(filter, key, text) {
+  try {
+    const count = filter.count(key);
+    if (count) return `present, ${count === 1 ? "once" : `${whole(count)} times`}`;
+    const isAbove = filter.lineOptions.includes("--format hosts") && filter.hasUrl(text);
+    return isAbove ? "a domain above it is present" : "absent for certain";
+  } catch (error) {
+    // Text that could be no key of this filter.
+    return `no answer: ${error.message}`;
+  }
 }
 
 /** A file that is dropped on the form is as if it was chosen in its input. */
@@ -98,11 +113,8 @@ export function startUse({ CuckooFilter }) {
       return;
     }
     const keys = typed(element("questions").value);
-    const counts = asked.countMany(keys);
     const decoder = new TextDecoder();
-    const times = (count) => (count === 1 ? "once" : `${whole(count)} times`);
-    const answer = (count) => (count ? `present, ${times(count)}` : "absent for certain");
-    const rows = keys.slice(0, 1000).map((key, i) => [decoder.decode(key), answer(counts[i])]);
+    const rows = keys.slice(0, 1000).map((key) => [decoder.decode(key), answerTo(asked, key, decoder.decode(key))]);
     const wrong = percent(asked.currentErrorRate);
     place.replaceChildren(
       table(["key", "answer"], rows),

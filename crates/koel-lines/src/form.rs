@@ -27,6 +27,9 @@ impl KeyForm {
     /// # Errors
     /// If this version does not know them.
     pub fn of(application: ApplicationBytes) -> Result<Self, UnknownRecipe> {
+        if application == [0; 8] {
+            return Ok(Self::default());
+        }
         let recipe = Recipe::from_bytes(application).ok_or(UnknownRecipe)?;
         Ok(Self { options: recipe.options, is_host: recipe.format != Format::Lines })
     }
@@ -34,9 +37,8 @@ impl KeyForm {
     /// The options of the command without which a text is another key; empty if there are none.
     #[must_use]
     pub fn words(self) -> String {
-        let format = if self.is_host { Format::Hosts } else { Format::Lines };
-        let recipe = Recipe { options: self.options, format, ..Recipe::default() };
-        recipe.words().join(" ")
+        let host = self.is_host.then_some("--format hosts");
+        host.into_iter().chain(self.options.words()).collect::<Vec<_>>().join(" ")
     }
 
     /// Whether every text is its own key.

@@ -17,7 +17,7 @@
 //! address in a line. A `#` begins a comment. The names of the machine itself, such as `localhost`,
 //! are skipped, and so are ranges of addresses, because a filter holds single ones.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use crate::Skip;
 use crate::url::parse;
@@ -33,11 +33,13 @@ pub fn host_or_parent(
     mut contains: impl FnMut(&[u8]) -> bool,
 ) -> Option<bool> {
     let host = std::str::from_utf8(line).ok().and_then(host)?;
-    if host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok() {
+    // The standard takes every host whose last label is a number for an address.
+    let last = host.rsplit('.').next().unwrap_or_default();
+    if host.starts_with('[') || last.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some(contains(host.as_bytes()));
     }
     let mut found = |name| domain_and_parents(name).any(|name| contains(name.as_bytes()));
-    let has_two = both_forms && host.contains("xn--");
+    let has_two = both_forms && host.split('.').any(|label| label.starts_with("xn--"));
     Some(found(&host) || has_two && found(&in_unicode(&host)))
 }
 
@@ -45,8 +47,8 @@ pub fn host_or_parent(
 #[must_use]
 pub fn host(line: &str) -> Option<String> {
     let line = unquoted(line.trim());
-    if let Ok(address) = line.parse::<Ipv6Addr>() {
-        return Some(of_address(address));
+    if is_bare_ipv6(line) {
+        return parse(&format!("http://[{line}]"))?.host.map(short_address);
     }
     let with_scheme = || parse(&format!("http://{line}"));
     let url = if has_scheme(line) {
@@ -65,12 +67,28 @@ pub fn host(line: &str) -> Option<String> {
         // For schemes that browsers do not know, the host is as it was written.
         host = parse(&format!("http://{host}"))?.host?;
     }
-    if let Some(address) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-        return address.parse().ok().map(of_address);
-    }
+    let host = short_address(host);
     let host = host.trim_end_matches('.');
-    let is_host = !host.is_empty() && !host.contains('"');
+    // Quotes are those of a cut column. Chromium leaves spaces in a host, as `%20`.
+    let is_host = !host.is_empty() && !host.contains(['"', '%']);
     is_host.then(|| host.to_owned())
+}
+
+/// Whether a line can be nothing but an address of IPv6 without its brackets.
+fn is_bare_ipv6(line: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.');
+    line.bytes().all(is_part) && line.bytes().filter(|&byte| byte == b':').count() > 1
+}
+
+/// A host in brackets that stands for an address of IPv4 as that one. Other hosts as they are.
+fn short_address(host: String) -> String {
+    let mapped = || {
+        let (high, low) = host.strip_prefix("[::ffff:")?.strip_suffix(']')?.split_once(':')?;
+        let half = |digits| u16::from_str_radix(digits, 16).ok().map(u16::to_be_bytes);
+        let ([a, b], [c, d]) = (half(high)?, half(low)?);
+        Some(format!("{a}.{b}.{c}.{d}"))
+    };
+    mapped().unwrap_or(host)
 }
 
 /// A line without the quotes around it: a column of a log is often quoted, and no host is.
@@ -84,12 +102,8 @@ fn has_scheme(line: &str) -> bool {
     let mut letters =
         line.trim_start_matches(|c| c <= ' ').chars().filter(|c| !matches!(c, '\t' | '\n' | '\r'));
     letters.next().is_some_and(|first| first.is_ascii_alphabetic())
-        && letters.find(|c| !c.is_ascii_alphanumeric() && !"+-.".contains(*c)) == Some(':')
-}
-
-/// An address of IPv6, in brackets. One that stands for an address of IPv4 is that.
-fn of_address(address: Ipv6Addr) -> String {
-    address.to_ipv4_mapped().map_or_else(|| format!("[{address}]"), |short| short.to_string())
+        && letters.find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-' | '.'))
+            == Some(':')
 }
 
 /// A host in punycode as people write it.

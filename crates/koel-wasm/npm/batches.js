@@ -2,7 +2,7 @@
 // not grow with them. Keys of arrays and sets are checked before the first piece is passed on; those
 // of other iterables as they come.
 
-import { checkAttached, isA, isBytes, isInteger, nameOf, viewOf, write, writeInteger } from "./keys.js";
+import { checkAttached, isA, isBytes, nameOf, viewOf, write, writeInteger } from "./keys.js";
 
 /** The most keys that a call passes at once, and bytes of them, unless one key has more. */
 const BATCH_KEYS = 1 << 14;
@@ -68,7 +68,7 @@ export function batches(input) {
   }
 
   /** Checks all keys of an array. Returns whether all are integers. */
-  function areIntegers(keys) {
+  function areIntegers(keys, isInteger) {
     let all = true;
     // Not `every`: each key is checked, and holes of an array too.
     for (let i = 0; i < keys.length; i += 1) all = isInteger(keys[i]) && all;
@@ -76,7 +76,7 @@ export function batches(input) {
   }
 
   /** Passes on the keys of an iterable that may have no end: those before one that fails. */
-  function eachOfStream(keys, each) {
+  function eachOfStream(keys, isInteger, each) {
     let [piece, all] = [[], true];
     const pass = () => {
       const [passed, areIntegers] = [piece, all];
@@ -96,17 +96,21 @@ export function batches(input) {
     pass();
   }
 
-  /** Passes on a batch in pieces. Calls `each` with their kind and number of keys. */
-  return (keys, each) => {
+  /**
+   * Passes on a batch in pieces. `isInteger` checks a key. Calls `each` with the kind and number of keys
+   * of a piece.
+   */
+  return (keys, isInteger, each) => {
     const name = nameOf(keys);
     const isIterable = typeof keys?.[Symbol.iterator] === "function";
     if (!isIterable || typeof keys === "string" || isA(keys, "String") || isBytes(keys)) {
       throw new TypeError("keys must be an array or another iterable; for one key, use [key]");
     }
     if (name !== undefined) checkAttached(keys);
-    if (name === "BigUint64Array" || name === "BigInt64Array") return eachWords(keys, each);
+    const areWords = name === "BigUint64Array" || name === "BigInt64Array";
+    if (areWords && (keys.length === 0 || isInteger(keys[0]))) return eachWords(keys, each);
     const list = isA(keys, "Set") ? [...keys] : keys;
-    if (!Array.isArray(list) && name === undefined) return eachOfStream(keys, each);
-    return eachOf(list, areIntegers(list), each);
+    if (!Array.isArray(list) && name === undefined) return eachOfStream(keys, isInteger, each);
+    return eachOf(list, areIntegers(list, isInteger), each);
   };
 }

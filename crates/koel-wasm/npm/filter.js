@@ -13,7 +13,7 @@
 // Memory of WebAssembly moves when it grows: views of it are made anew for each call.
 
 import { batches } from "./batches.js";
-import { bytesOf, isBytes, isInteger, shown, viewOf, write } from "./keys.js";
+import { bytesOf, isBytes, isInteger, isNoText, shown, viewOf, write } from "./keys.js";
 
 const decoder = new TextDecoder();
 
@@ -25,7 +25,7 @@ const GROW_FROM = 1000n;
 /** ... and keeps its rate up to so many. 32-bit memory holds no more than six times as many. */
 const GROW_TO = 100_000_000n;
 
-const CODES = { [-1]: "full", [-2]: "settings", [-3]: "bytes", [-4]: "memory", [-5]: "internal", [-6]: "base" };
+const CODES = { [-1]: "full", [-2]: "settings", [-3]: "bytes", [-4]: "memory", [-5]: "internal", [-6]: "base", [-7]: "lines" };
 
 /** An operation that failed. The message is the library's sentence. */
 export class KoelError extends Error {
@@ -148,12 +148,6 @@ export function bind(load) {
     throw new KoelError(code, message + advice);
   }
 
-  /** Writes a key to the input buffer. Returns its length. */
-  function put(key) {
-    isInteger(key);
-    return write(key, 0, input);
-  }
-
   /** Frees filters that nothing refers to any more. An exception would end the process. */
   const registry = new FinalizationRegistry((handle) => {
     try {
@@ -169,7 +163,7 @@ export function bind(load) {
    * Does `work` for each piece of a batch, and then reads its answers with `read`. An exception is
    * told how many keys are done, and gets their answers.
    */
-  function batch(keys, work, read, adds = false) {
+  function batch(keys, isInteger, work, read, adds = false) {
     const answers = read && [];
     let done = 0;
     const take = (count) => {
@@ -180,7 +174,7 @@ export function bind(load) {
       done += count;
     };
     try {
-      inBatches(keys, (kind, count) => {
+      inBatches(keys, isInteger, (kind, count) => {
         const result = work(kind, count);
         try {
           checked(result);
@@ -254,6 +248,9 @@ export function bind(load) {
   class CuckooFilter {
     #handle;
 
+    /** Checks a key. Keys that were made of lines are texts. */
+    #isInteger;
+
     /** Does `work` with a filter's handle. One of another copy of this package is opened from its bytes. */
     static #with(filter, work) {
       if (typeof filter === "object" && filter !== null && #handle in filter) return work(filter.#open);
@@ -270,6 +267,7 @@ export function bind(load) {
       const { handle } = options instanceof Made ? options : new Made(build(options));
       this.#handle = handle;
       Object.defineProperty(this, "structuredClone", { value: NO_CLONE, enumerable: true });
+      this.#isInteger = wasm.koel_line_options(handle) === 0 ? isNoText : isInteger;
       registry.register(this, handle, this);
     }
 
@@ -284,29 +282,39 @@ export function bind(load) {
       return this.#handle;
     }
 
+    /** Writes a key to the input buffer. Returns its length. */
+    #put(key) {
+      this.#isInteger(key);
+      return write(key, 0, input);
+    }
+
     add(key, options) {
-      if (!isMulti(options)) return checked(wasm.koel_add_unique(this.#open, put(key))) === 1;
-      checked(wasm.koel_add(this.#open, put(key)));
+      if (!isMulti(options)) return checked(wasm.koel_add_unique(this.#open, this.#put(key))) === 1;
+      checked(wasm.koel_add(this.#open, this.#put(key)));
       return true;
     }
 
     has(key) {
-      return checked(wasm.koel_has(this.#open, put(key))) === 1;
+      return checked(wasm.koel_has(this.#open, this.#put(key))) === 1;
+    }
+
+    hasUrl(url) {
+      return checked(wasm.koel_has_url(this.#open, this.#put(optionOf("url", url, "string")))) === 1;
     }
 
     delete(key) {
-      return checked(wasm.koel_delete(this.#open, put(key))) === 1;
+      return checked(wasm.koel_delete(this.#open, this.#put(key))) === 1;
     }
 
     count(key) {
-      return checked(wasm.koel_count(this.#open, put(key)));
+      return checked(wasm.koel_count(this.#open, this.#put(key)));
     }
 
     /** A batch whose pieces go to an export of the module. */
     #batch(run, keys, read, adds) {
       // Also where there are no keys, a filter that was freed throws.
       this.#open;
-      return batch(keys, (kind, count) => run(this.#open, kind, count), read, adds);
+      return batch(keys, this.#isInteger, (kind, count) => run(this.#open, kind, count), read, adds);
     }
 
     addMany(keys) {
@@ -333,14 +341,14 @@ export function bind(load) {
     }
 
     refute(key) {
-      return checked(wasm.koel_refute(this.#open, put(key))) === 1;
+      return checked(wasm.koel_refute(this.#open, this.#put(key))) === 1;
     }
 
     refuteMany(keys) {
       this.#open;
       // The hashes of reported keys: all keys are read before the first change.
       const pieces = [];
-      inBatches(keys, (kind, count) => {
+      inBatches(keys, this.#isInteger, (kind, count) => {
         checked(wasm.koel_reported(this.#open, kind, count));
         pieces.push(output().slice());
       });
@@ -412,6 +420,11 @@ export function bind(load) {
 
     get currentErrorRate() {
       return checked(wasm.koel_current_error_rate(this.#open));
+    }
+
+    get lineOptions() {
+      if (wasm.koel_line_options(this.#open) < 0) return undefined;
+      return decoder.decode(output().slice());
     }
 
     get loadFactor() {

@@ -92,6 +92,13 @@ export class CuckooFilter {
   has(key: Key): boolean;
 
   /**
+   * Whether the host of a URL or one of its parent domains is in. Where keys are not hosts, the text is
+   * also looked up as it is: what `koel check --url` asks. Each lookup may be a false positive.
+   * @throws {KoelError} with code `"lines"` if the text has no host and is not in as it is.
+   */
+  hasUrl(url: string): boolean;
+
+  /**
    * Removes a key, or one of its copies. Returns false if it was not in. Delete only keys that were
    * added: an absent key may share the entry of another key, which is then removed.
    */
@@ -209,6 +216,13 @@ export class CuckooFilter {
   readonly errorRate: number;
   /** The false-positive rate as the filter is now. */
   readonly currentErrorRate: number;
+  /**
+   * The options of `koel build` without which a text is another key, such as `"--ignore-case"`: empty if
+   * a key is the text itself, undefined if this version does not know them. A text becomes a key with
+   * them, so a filter of hosts (`"--format hosts"`) is asked for hosts or URLs. Text that could be no key
+   * is a {@link KoelError} with code `"lines"`, a number a `TypeError`.
+   */
+  readonly lineOptions: string | undefined;
   /** The share of slots in use, 0 to 1. */
   readonly loadFactor: number;
   /** The length of `toBytes()`. */
@@ -224,12 +238,13 @@ export class KoelError extends Error {
    * * `"settings"`: a filter cannot be built with these settings, or two were not built alike;
    * * `"bytes"`: the bytes are not a filter or patch, or fail a check;
    * * `"base"`: the patch is for another filter, or was applied already;
+   * * `"lines"`: a text that is no key of a filter that was built from lines (`lineOptions`);
    * * `"memory"`: there is no memory;
    * * `"freed"`: the filter was freed;
    * * `"init"`: of `koel-filter/init`, if no module is there, or what is given is another one;
    * * `"internal"`: an error of this package.
    */
-  readonly code: "full" | "settings" | "bytes" | "base" | "memory" | "freed" | "init" | "internal";
+  readonly code: "full" | "settings" | "bytes" | "base" | "lines" | "memory" | "freed" | "init" | "internal";
 
   /** Of a batch: how many keys are done. See {@link Failed}. */
   readonly done?: number;

@@ -4,6 +4,7 @@
 
 import { bind } from "./filter.js";
 import { WASM } from "./inline.js";
+import { instanceOf } from "./instance.js";
 
 /** The bytes of hexadecimal digits. */
 function decoded(digits) {
@@ -13,6 +14,4 @@ function decoded(digits) {
   return bytes;
 }
 
-export const { CuckooFilter, KoelError } = bind(
-  () => new WebAssembly.Instance(new WebAssembly.Module(decoded(WASM))).exports,
-);
+export const { CuckooFilter, KoelError } = bind(() => instanceOf(new WebAssembly.Module(decoded(WASM))));

@@ -2,6 +2,7 @@
 // it is downloaded.
 
 import { bind, KoelError } from "./filter.js";
+import { linked } from "./instance.js";
 import { isA } from "./keys.js";
 
 let ready;
@@ -17,13 +18,14 @@ const isResponse = (source) => typeof source?.arrayBuffer === "function";
 
 /** The exports of a module, or of its bytes. `name` says where they are from. */
 async function started(source, name) {
+  const { imports, exportsOf } = linked();
   let made;
   try {
-    made = await WebAssembly.instantiate(source);
+    made = await WebAssembly.instantiate(source, imports);
   } catch ({ message }) {
     throw new KoelError("init", `${name} cannot be instantiated: ${message}`);
   }
-  const { exports } = made.instance ?? made;
+  const exports = exportsOf(made.instance ?? made);
   if (exports.koel_build) return exports;
   throw new KoelError("init", `${name} is another WebAssembly module than koel-filter/koel.wasm`);
 }

@@ -64,6 +64,13 @@ export function isInteger(key) {
   throw new RangeError(`a number is a key if it is whole and from -2^63 to 2^64 - 1; this is ${shown(key)}`);
 }
 
+/** The same for a filter whose keys were made of lines, which has no integers. */
+export function isNoText(key) {
+  if (!isInteger(key)) return false;
+  const what = "strings or a Uint8Array of text";
+  throw new TypeError(`the keys of this filter were made of lines (see lineOptions): they are ${what}, not ${shown(key)}`);
+}
+
 export function writeInteger(key, view, at) {
   if (typeof key === "number") {
     // Without a bigint, which takes most of the time of a lookup.

@@ -2,6 +2,7 @@
 // import.
 
 import { bind } from "./filter.js";
+import { instanceOf } from "./instance.js";
 import module from "./koel.wasm";
 
-export const { CuckooFilter, KoelError } = bind(() => new WebAssembly.Instance(module).exports);
+export const { CuckooFilter, KoelError } = bind(() => instanceOf(module));

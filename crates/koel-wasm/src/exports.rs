@@ -153,6 +153,18 @@ pub extern "C" fn koel_has(filter: u32, len: usize) -> i32 {
     answer(|host| host.has(filter, len).map(i32::from))
 }
 
+/// 1 if the host of such a URL or one of its parent domains is in, otherwise 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_has_url(filter: u32, len: usize) -> i32 {
+    answer(|host| host.has_url(filter, len).map(i32::from))
+}
+
+/// Outputs the options of lines that the filter was built with. 1 if each text is its own key.
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_line_options(filter: u32) -> i32 {
+    answer(|host| host.line_options(filter).map(i32::from))
+}
+
 /// 1 if a copy of such a key was removed, otherwise 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn koel_delete(filter: u32, len: usize) -> i32 {

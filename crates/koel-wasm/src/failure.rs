@@ -20,6 +20,8 @@ pub enum Code {
     Internal = -5,
     /// A patch is for another filter, or was applied already.
     Base = -6,
+    /// A text that is no key of a filter that was built from lines.
+    Lines = -7,
 }
 
 /// An error: its kind, and its sentence.

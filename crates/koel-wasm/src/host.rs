@@ -8,15 +8,17 @@
 //!     | key 0, u64 | ... | key n-1, u64 |                                              integers
 //! ```
 //!
-//! with little-endian numbers. JavaScript cuts long batches, and frees the buffers after it has
+//! with little-endian numbers. Where the application bytes say that keys were made of lines, a text
+//! becomes a key as it did there, and JavaScript passes no integers. JavaScript cuts long batches, and frees the buffers after it has
 //! passed a file, so they stay small.
 //!
 //! An operation that fails leaves the sentence of its error in the output buffer. The failure is a
 //! number there: see [`Failure`].
 
-use koel::{BuildError, CuckooFilter, KeyHash, Merge, Prefer};
+use koel::{BuildError, CuckooFilter, KeyHash, KeyHasher, Merge, Prefer};
+use koel_lines::KeyForm;
 
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 
 /// What a filter is built with.
 #[derive(Clone, Copy, Debug)]
@@ -162,7 +164,7 @@ impl Host {
     /// If the filter is full.
     pub fn add(&mut self, handle: u32, len: usize) -> Result<(), Failure> {
         let (filter, input) = self.change(handle)?;
-        Ok(filter.insert(first(input, len)?)?)
+        Ok(filter.insert(&hash(filter, input, len)?)?)
     }
 
     /// Removes one copy of such a key. False if no entry matches it.
@@ -171,7 +173,7 @@ impl Host {
     /// None that the library has.
     pub fn delete(&mut self, handle: u32, len: usize) -> Result<bool, Failure> {
         let (filter, input) = self.change(handle)?;
-        Ok(filter.remove(first(input, len)?))
+        Ok(filter.remove(&hash(filter, input, len)?))
     }
 
     /// Whether such a key is in.
@@ -179,7 +181,31 @@ impl Host {
     /// # Errors
     /// None that the library has.
     pub fn has(&self, handle: u32, len: usize) -> Result<bool, Failure> {
-        Ok(self.filter(handle)?.contains(first(&self.input, len)?))
+        let filter = self.filter(handle)?;
+        Ok(filter.contains(&hash(filter, &self.input, len)?))
+    }
+
+    /// Whether the host of such a URL or one of its parent domains is in, or, where keys are texts,
+    /// the text itself.
+    ///
+    /// # Errors
+    /// If the text has no host, and is not in itself.
+    pub fn has_url(&self, handle: u32, len: usize) -> Result<bool, Failure> {
+        let filter = self.filter(handle)?;
+        let hasher = filter.hasher();
+        let contains = |key: &[u8]| filter.contains(&hasher.hash(key));
+        let text = first(&self.input, len)?;
+        form(filter)?.finds_url(text, contains).map_err(|_| no_host(text))
+    }
+
+    /// Outputs the options of the command without which a text is another key of this filter.
+    ///
+    /// # Errors
+    /// If this version does not know them.
+    pub fn line_options(&mut self, handle: u32) -> Result<bool, Failure> {
+        let form = form(self.filter(handle)?)?;
+        self.output = form.words().into_bytes();
+        Ok(form.is_exact())
     }
 
     /// How often such a key was added.
@@ -187,7 +213,8 @@ impl Host {
     /// # Errors
     /// None that the library has.
     pub fn count(&self, handle: u32, len: usize) -> Result<u64, Failure> {
-        Ok(self.filter(handle)?.count(first(&self.input, len)?))
+        let filter = self.filter(handle)?;
+        Ok(filter.count(&hash(filter, &self.input, len)?))
     }
 
     /// Adds such a key unless it is in. Whether it was added.
@@ -196,7 +223,7 @@ impl Host {
     /// If the filter is full.
     pub fn add_unique(&mut self, handle: u32, len: usize) -> Result<bool, Failure> {
         let (filter, input) = self.change(handle)?;
-        Ok(filter.insert_unique(first(input, len)?)?)
+        Ok(filter.insert_unique(&hash(filter, input, len)?)?)
     }
 
     /// Adds each key of a batch, up to the first one that finds no room.
@@ -271,7 +298,7 @@ impl Host {
     /// If there are as many corrections as slots.
     pub fn refute(&mut self, handle: u32, len: usize) -> Result<bool, Failure> {
         let (filter, input) = self.change(handle)?;
-        Ok(filter.refute(first(input, len)?)?)
+        Ok(filter.refute(&hash(filter, input, len)?)?)
     }
 
     /// Outputs the hashes of those keys of a batch that are reported, eight bytes each.
@@ -400,6 +427,7 @@ fn hashes(filter: &CuckooFilter, input: &[u8], keys: Keys) -> Result<Vec<KeyHash
     let hasher = filter.hasher();
     let mut hashes = Vec::new();
     hashes.try_reserve_exact(keys.len()).map_err(|_| Failure::no_memory())?;
+    let form = form(filter)?;
     match keys {
         Keys::Texts(count) => {
             let head = count.checked_mul(4).ok_or_else(malformed)?;
@@ -407,7 +435,7 @@ fn hashes(filter: &CuckooFilter, input: &[u8], keys: Keys) -> Result<Vec<KeyHash
             for &length in lengths.as_chunks().0 {
                 let length = u32::from_le_bytes(length) as usize;
                 let (key, rest) = bytes.split_at_checked(length).ok_or_else(malformed)?;
-                hashes.push(hasher.hash(key));
+                hashes.push(hash_of(hasher, form, key)?);
                 bytes = rest;
             }
         }
@@ -417,6 +445,32 @@ fn hashes(filter: &CuckooFilter, input: &[u8], keys: Keys) -> Result<Vec<KeyHash
         }
     }
     Ok(hashes)
+}
+
+/// The hash of the key in the first `len` bytes of the input.
+fn hash(filter: &CuckooFilter, input: &[u8], len: usize) -> Result<KeyHash, Failure> {
+    hash_of(filter.hasher(), form(filter)?, first(input, len)?)
+}
+
+fn hash_of(hasher: KeyHasher, form: KeyForm, text: &[u8]) -> Result<KeyHash, Failure> {
+    if form.is_exact() {
+        return Ok(hasher.hash(text));
+    }
+    let key = form.key(text).map_err(|_| no_host(text))?;
+    Ok(hasher.hash(&*key))
+}
+
+/// How texts become keys of a filter.
+fn form(filter: &CuckooFilter) -> Result<KeyForm, Failure> {
+    KeyForm::of(filter.application()).map_err(|unknown| {
+        Failure::new(Code::Lines, format_args!("{unknown}; use a later version"))
+    })
+}
+
+fn no_host(text: &[u8]) -> Failure {
+    let text = String::from_utf8_lossy(&text[..text.len().min(100)]);
+    let message = format!("the keys of this filter are hosts, and \"{text}\" has none");
+    Failure { code: Code::Lines, message }
 }
 
 fn first(input: &[u8], len: usize) -> Result<&[u8], Failure> {
