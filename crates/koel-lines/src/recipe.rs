@@ -130,13 +130,6 @@ impl Recipe {
         (is_sound && recipe.to_bytes() == bytes).then_some(recipe)
     }
 
-    /// The options without which a text is another key; `None` if there are none.
-    #[must_use]
-    pub fn key_words(self) -> Option<String> {
-        let words = Self { field: StoredField::None, ..self }.words();
-        (!words.is_empty()).then(|| words.join(" "))
-    }
-
     /// The options, as they are given to the command.
     #[must_use]
     pub fn words(&self) -> Vec<String> {

@@ -111,6 +111,14 @@ pub enum Error {
         /// Bytes that there are.
         room: u64,
     },
+    /// An item is no key of a filter of hosts.
+    #[error(
+        "ERR the keys of this filter are hosts, and an item has none; give hosts, addresses or URLs"
+    )]
+    NoHost,
+    /// The application bytes of a filter are not known.
+    #[error("ERR {0}; use a later version of the module")]
+    Lines(koel_lines::UnknownRecipe),
     /// The value of SECRET.
     #[error("ERR SECRET must be NO or 32 hexadecimal digits")]
     BadSecret,

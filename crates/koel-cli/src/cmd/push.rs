@@ -5,14 +5,11 @@
 
 use std::path::PathBuf;
 
-use koel_lines::Recipe;
-
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::FilterFile;
 use crate::output;
 use crate::progress::{Progress, Stdout};
 use crate::server::remote::RemoteArgs;
-use crate::streams::Warnings;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -27,7 +24,8 @@ In a cluster, any node will do.
 
 The filter appears in one step, when it is complete, so clients see the old one or the new one.
 Meanwhile its parts are in a key KEY.koel-part-*, which expires if koel is interrupted.
-Items of the server are lines of the file. Options such as --ignore-case do not hold there.
+The server asks as koel check does: of a filter built with --ignore-case or --format hosts, an item
+becomes a key in the same way. Columns (--field) are not read there: an item is the key.
 
 The password may be in the environment variable REDISCLI_AUTH or VALKEYCLI_AUTH instead of the URL.
 In KEY, write %2F.. for bytes that a URL cannot have.
@@ -48,19 +46,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open_or_stdin(&args.filter)?;
     let filter = file.verified_view()?;
-    let warnings = Warnings::default();
-    if let Some(options) = Recipe::from_bytes(filter.application()).and_then(Recipe::key_words) {
-        warnings.add(format!(
-            "{} was built with {options}, and the server takes items as they are; make keys of them \
-             first (docs/FORMAT.md, Lines)",
-            args.filter.display()
-        ));
-    }
     let mut server = args.remote.connect()?;
     let progress = Progress::start("pushing", Some(file.bytes().len() as u64), Stdout::Silent);
     server.push(&filter, file.bytes(), args.replace, |sent| progress.advance(sent))?;
     drop(progress);
-    warnings.print();
     let report = args.remote.report(&server, filter.len(), filter.size_in_bytes());
     output::print_after(&format!("{} was pushed", server.key()), &report)
 }

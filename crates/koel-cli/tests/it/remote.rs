@@ -186,25 +186,6 @@ fn a_filter_is_the_same_after_push_and_pull() {
     assert!(server.names().iter().all(|name| !name.contains("koel-part")), "{:?}", server.names());
 }
 
-/// Regression: `CF.EXISTS key Key` was 0 in the server, and nobody had said why.
-#[test]
-fn a_push_says_what_the_server_does_not_do_with_items() {
-    let (shell, server) = (Shell::new(), plain());
-    for (options, words) in [
-        ("--ignore-case", Some("--ignore-case")),
-        ("--format hosts --trim", Some("--format hosts --trim")),
-        ("--field 1 --keep-cr", Some("--keep-cr")),
-        ("--field 1", None),
-        ("", None),
-    ] {
-        shell.build("new", &keys("new", 10), options);
-        let ran = shell.ok(&format!("push --replace new {}", server.url("seen")));
-        let sentence = words.map(|words| format!("new was built with {words}, and the server"));
-        assert_eq!(ran.err.is_empty(), words.is_none(), "{options}: {}", ran.err);
-        assert!(ran.err.contains(&sentence.unwrap_or_default()), "{options}: {}", ran.err);
-    }
-}
-
 #[test]
 fn a_key_that_exists_is_replaced_only_by_a_filter_and_only_if_asked() {
     let (shell, server) = (Shell::new(), plain());

@@ -3,6 +3,7 @@
 
 use super::arguments::{self, Insert};
 use super::create::create;
+use super::items::as_keys;
 use super::reply::Reply;
 use crate::error::{Error, Full};
 use crate::filter::{Added, Cuckoo};
@@ -75,16 +76,21 @@ fn add_all(
     let filter = keys.write(1).or(Error::NotFound)?;
     let expires = filter.expires();
     let filter = filter.complete_mut()?;
+    let form = filter.key_form()?;
     if let Some(full) = filter.beyond(insert.items.len(), now, limit) {
-        for (item, added) in insert.items.iter().zip(added) {
-            let is_in = unique && filter.contains(item, now);
-            *added = if is_in { Added::Present } else { Added::Full(full) };
-        }
-        return Ok(());
+        return as_keys(form, insert.items, |items| {
+            for (item, added) in items.iter().zip(added) {
+                let is_in = unique && filter.contains(item, now);
+                *added = if is_in { Added::Present } else { Added::Full(full) };
+            }
+        });
     }
-    let advanced = filter.advance(now);
-    let before = filter.mark();
-    add_each(filter, insert.items, unique, (now, limit), added);
+    let (advanced, before) = as_keys(form, insert.items, |items| {
+        let advanced = filter.advance(now);
+        let before = filter.mark();
+        add_each(filter, items, unique, (now, limit), added);
+        (advanced, before)
+    })?;
     if created || added.contains(&Added::Yes) {
         keys.changed(1, Event::Add);
     } else if advanced || filter.mark() != before || expires && added.iter().any(has_searched) {

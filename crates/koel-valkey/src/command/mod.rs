@@ -13,6 +13,7 @@ mod delete;
 pub(crate) mod fault;
 mod insert;
 mod inspect;
+mod items;
 mod look_up;
 pub mod merge;
 pub mod parts;

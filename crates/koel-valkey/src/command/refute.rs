@@ -4,9 +4,10 @@
 //! ours without a window have corrections: nothing of RedisBloom's layout could store one, and
 //! those of a window would have to expire with the items that they hide.
 
+use super::items::as_keys;
 use super::reply::Reply;
 use crate::error::Error;
-use crate::filter::Filter;
+use crate::filter::{Cuckoo, Filter};
 use crate::keys::{Event, Keys};
 
 pub(super) fn refute(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
@@ -17,7 +18,7 @@ pub(super) fn refute(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, 
         Filter::Expiring(_) => return Err(Error::RefuteWindow),
         _ => return Err(Error::RefuteCompat),
     };
-    let corrected = filter.refute(&arguments[2..])?;
+    let corrected = as_keys(filter.key_form()?, &arguments[2..], |keys| filter.refute(keys))??;
     if corrected.contains(&true) {
         keys.changed(1, Event::Refute);
     }

@@ -16,6 +16,7 @@
 use std::ptr;
 
 use koel::{Builder, ExpiringFilter, FullError, ImageError};
+use koel_lines::KeyForm;
 
 use crate::error::{Error, Full};
 use crate::filter::header::{NativeHeader, Origin};
@@ -174,6 +175,10 @@ fn builder(settings: &Settings, window: Window) -> Builder<ExpiringFilter> {
 }
 
 impl Cuckoo for Expiring {
+    fn key_form(&self) -> Result<KeyForm, Error> {
+        KeyForm::of(self.filter.application()).map_err(Error::Lines)
+    }
+
     fn advance(&mut self, now: u64) -> bool {
         let before = self.filter.step_began();
         let expired = self.filter.advance(now);

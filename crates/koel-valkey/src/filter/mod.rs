@@ -18,6 +18,8 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::ptr;
 
+use koel_lines::KeyForm;
+
 use crate::error::{Error, Full};
 use compat::Compat;
 use expiring::Expiring;
@@ -111,6 +113,14 @@ pub trait Cuckoo {
     /// Tells whether an insert that was refused has made room all the same.
     fn mark(&self) -> Mark {
         Mark::default()
+    }
+
+    /// How items become keys, if the filter was built from lines.
+    ///
+    /// # Errors
+    /// [`Error::Lines`] if this version does not know it.
+    fn key_form(&self) -> Result<KeyForm, Error> {
+        Ok(KeyForm::default())
     }
 
     /// Whether an item is in at the time `now`.

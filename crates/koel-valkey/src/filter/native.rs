@@ -12,6 +12,7 @@ use std::ops::Range;
 use std::{fmt, ptr};
 
 use koel::{BuildError, Builder, CuckooFilter, FullError, ImageError, Merge, Prefer, WhenFull};
+use koel_lines::KeyForm;
 
 use crate::error::{Error, Full};
 use crate::filter::header::{NativeHeader, Origin};
@@ -360,6 +361,10 @@ fn largest_below(settings: &Settings, named: u64) -> u64 {
 }
 
 impl Cuckoo for Native {
+    fn key_form(&self) -> Result<KeyForm, Error> {
+        KeyForm::of(self.filter.application()).map_err(Error::Lines)
+    }
+
     fn mark(&self) -> Mark {
         let filter = &self.filter;
         Mark(filter.size_in_bytes() as u64, filter.buckets(), filter.slots_in_use(), filter.len())

@@ -7,6 +7,7 @@ mod bytes;
 mod compat;
 mod fuzzed;
 mod hostile;
+mod lines;
 mod model;
 mod refute;
 mod secret;

@@ -101,6 +101,24 @@ fn filters_of_files_answer_in_servers_and_come_back_as_they_were() {
     });
 }
 
+/// Regression: `CF.EXISTS key KEY99` was 0, and `koel check` found it.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn a_filter_of_lines_is_asked_as_koel_check_asks_it() {
+    let shell = Shell::new();
+    shell.build("key", 1000, "--ignore-case");
+    on_each(|server, connection| {
+        shell.ok(&format!("push key {}", url(server, "key")));
+        assert!(exists(connection, "key", "KEY99") && !exists(connection, "key", "KEY1000"));
+        ok(connection, "CF.ADD key MORE");
+        assert!(exists(connection, "key", "more"));
+        // After it was saved, loaded and copied too.
+        ok(connection, "COPY key copy");
+        ok(connection, "DEBUG RELOAD");
+        assert!(exists(connection, "copy", "More") && exists(connection, "key", "More"));
+    });
+}
+
 #[test]
 #[ignore = "needs servers: scripts/valkey"]
 fn a_large_filter_travels_in_chunks() {
