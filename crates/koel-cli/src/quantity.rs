@@ -121,6 +121,11 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
+/// [`grouped`], or nothing for 0: a row that is left out.
+pub(crate) fn unless_zero(number: u64) -> String {
+    if number == 0 { String::new() } else { grouped(number) }
+}
+
 /// Prints `188342` as `183.9 KiB`.
 pub(crate) fn bytes(count: u64) -> String {
     if count < 1024 {

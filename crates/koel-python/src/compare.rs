@@ -82,6 +82,12 @@ pub(crate) struct Comparison {
     /// unless different keys share an entry.
     #[pyo3(get)]
     surplus_second: u64,
+    /// The number of corrections that the first filter has and the second lacks.
+    #[pyo3(get)]
+    corrections_first: u64,
+    /// The number of corrections that the second filter has and the first lacks.
+    #[pyo3(get)]
+    corrections_second: u64,
 }
 
 impl From<koel::Comparison> for Comparison {
@@ -94,35 +100,49 @@ impl From<koel::Comparison> for Comparison {
             jaccard: compared.jaccard().into(),
             surplus_first: compared.surplus_first(),
             surplus_second: compared.surplus_second(),
+            corrections_first: compared.corrections_first(),
+            corrections_second: compared.corrections_second(),
         }
     }
 }
 
 #[pymethods]
 impl Comparison {
-    /// As pickle makes it again.
+    /// As pickle makes it again: the estimates, what each has more of, and corrections.
     #[new]
-    fn new(
-        common: Estimate,
-        union: Estimate,
-        only_first: Estimate,
-        only_second: Estimate,
-        jaccard: Estimate,
-        surplus_first: u64,
-        surplus_second: u64,
-    ) -> Self {
-        Self { common, union, only_first, only_second, jaccard, surplus_first, surplus_second }
+    fn new(keys: [Estimate; 5], surplus: [u64; 2], corrections: [u64; 2]) -> Self {
+        let [common, union, only_first, only_second, jaccard] = keys;
+        let [surplus_first, surplus_second] = surplus;
+        let [corrections_first, corrections_second] = corrections;
+        Self {
+            common,
+            union,
+            only_first,
+            only_second,
+            jaccard,
+            surplus_first,
+            surplus_second,
+            corrections_first,
+            corrections_second,
+        }
     }
 
-    fn __getnewargs__(&self) -> (Estimate, Estimate, Estimate, Estimate, Estimate, u64, u64) {
-        let Self { common, union, only_first, only_second, jaccard, .. } = *self;
-        let surplus = (self.surplus_first, self.surplus_second);
-        (common, union, only_first, only_second, jaccard, surplus.0, surplus.1)
+    fn __getnewargs__(&self) -> ([Estimate; 5], [u64; 2], [u64; 2]) {
+        (
+            [self.common, self.union, self.only_first, self.only_second, self.jaccard],
+            [self.surplus_first, self.surplus_second],
+            [self.corrections_first, self.corrections_second],
+        )
     }
 
     fn __repr__(&self) -> String {
+        let corrections = match [self.corrections_first, self.corrections_second] {
+            [0, 0] => String::new(),
+            [first, second] => format!("; {first} and {second} corrections of one alone"),
+        };
         format!(
-            "<koel.Comparison: {:.0} in both, {:.0} only in the first, {:.0} only in the second>",
+            "<koel.Comparison: {:.0} in both, {:.0} only in the first, {:.0} only in the \
+             second{corrections}>",
             self.common.value, self.only_first.value, self.only_second.value,
         )
     }

@@ -1,5 +1,6 @@
 """Corrections: refuted keys are not reported, members are, and a refusal changes nothing."""
 
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +40,25 @@ def test_more_corrections_than_slots_are_refused_and_none_is_made() -> None:
     with pytest.raises(koel.Full):
         f.refute_many(range(1000, 100_000))
     assert f.to_bytes() == before
+
+
+def test_corrections_are_content() -> None:
+    f, g = blocked(), blocked()
+    assert f == g
+    wrong = [key for key in ABSENT if key in f]
+    for key in wrong[:3]:
+        f.refute(key)
+    assert f != g
+    compared = f.diff(g)
+    assert (compared.corrections_first, compared.corrections_second) == (3, 0)
+    assert (compared.surplus_first, compared.surplus_second) == (0, 0)
+    assert pickle.loads(pickle.dumps(compared)) == compared
+    assert "; 3 and 0 corrections of one alone" in repr(compared)
+    assert "correction" not in repr(f.diff(f))
+    for key in wrong[:3]:
+        g.refute(key)
+    assert f == g
+    assert f.diff(g).corrections_first == 0
 
 
 def test_keys_that_raise_in_between_leave_the_filter_as_it_was() -> None:

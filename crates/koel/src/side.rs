@@ -441,6 +441,12 @@ impl<B: AsRef<[u8]>> Side<B> {
         }
     }
 
+    /// How many corrections `other` does not have.
+    pub(crate) fn corrections_beyond<O: AsRef<[u8]>>(&self, other: &Side<O>) -> u64 {
+        let beyond = self.corrections.iter().filter(|it| other.corrections.get(it.0).is_none());
+        beyond.count() as u64
+    }
+
     /// Makes a correction for a key without an exact answer.
     pub(crate) fn correct(&mut self, address: u64) {
         self.corrections.set(address, 1);

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::compare::{self, numbers, whole};
-use crate::quantity::grouped;
+use crate::quantity::{grouped, unless_zero};
 use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
@@ -45,6 +45,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         let [keys, error] = [estimate.value, estimate.standard_error].map(|it| grouped(whole(it)));
         report.add(name, numbers(estimate), label, format!("{keys} +- {error}"));
     }
+    let (first, second) = (found.corrections_first(), found.corrections_second());
+    report
+        .add("corrections_only_first", first, "corrections only in the first", unless_zero(first))
+        .add(
+            "corrections_only_second",
+            second,
+            "corrections only in the second",
+            unless_zero(second),
+        );
     let jaccard = found.jaccard();
     report.add("jaccard", numbers(jaccard), "Jaccard similarity", format!("{jaccard:.5}"));
     report.print(args.json)

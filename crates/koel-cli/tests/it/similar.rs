@@ -45,3 +45,28 @@ fn diff_counts_added_and_removed_keys() {
     assert_eq!(report["removed_keys"]["value"].as_f64().unwrap().round(), 30.0);
     assert_eq!(report["kept_keys"]["value"].as_f64().unwrap().round(), 970.0);
 }
+
+#[test]
+fn filters_that_differ_in_corrections_only_are_different() {
+    let shell = Shell::with_filter("old", &keys("k", 5_000), "--fpr 0.02");
+    shell.write("allowed", lines(&keys("allowed", 20_000)));
+    shell.write("new", shell.read("old"));
+    let made = shell.ok("refute new allowed --json").json()["refuted"].as_u64().unwrap();
+    let ran = shell.run("diff old new");
+    assert_eq!(ran.code, 1, "{}", ran.text());
+    assert!(ran.text().contains(&format!("corrections added  {made}\n")), "{}", ran.text());
+    assert!(ran.text().contains("added              0 ") && !ran.text().contains("removed  1"));
+    let back = shell.run("diff --json new old");
+    assert_eq!((back.code, &back.json()["corrections_removed"]), (1, &made.into()));
+    assert_eq!(back.json()["corrections_added"], 0);
+    let report = shell.ok("similar old new --json").json();
+    assert_eq!(report["corrections_only_second"], made);
+    assert_eq!(
+        (&report["corrections_only_first"], &report["jaccard"]["value"]),
+        (&0.into(), &1.0.into())
+    );
+    assert!(shell.ok("similar new old").text().contains("corrections only in the first"));
+    shell.ok("diff old new --patch patch");
+    shell.ok("patch old patch -o patched");
+    assert_eq!(shell.run("diff patched new").code, 0);
+}

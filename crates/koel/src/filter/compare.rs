@@ -27,6 +27,9 @@
 //!
 //! **Stash.** Keys in the stash of one filter are looked up in the other.
 //!
+//! **Corrections** are content too: they change answers. Those that one filter lacks are counted
+//! exactly, beside the keys.
+//!
 //! **Cost.** O(buckets) of both filters, and memory for the entries of one segment of each.
 
 use core::fmt;
@@ -82,6 +85,8 @@ pub struct Comparison {
     /// The number of copies that each filter has and the other lacks. The difference of both is
     /// that of `len`.
     surplus: [u64; 2],
+    /// The number of corrections that each filter has and the other lacks.
+    corrections: [u64; 2],
     /// For each filter, the number of equally likely entries of which as many keys would have as
     /// many distinct ones.
     possible: [f64; 2],
@@ -100,6 +105,7 @@ impl Comparison {
             common: distinct.common,
             len,
             surplus: [0; 2],
+            corrections: [0; 2],
             possible: [first, second].map(|own| possible([own, own])),
             across: possible([first, second]),
         };
@@ -171,6 +177,25 @@ impl Comparison {
     #[must_use]
     pub fn surplus_second(&self) -> u64 {
         self.surplus[1]
+    }
+
+    /// The number of [corrections](CuckooFilter::refute) that the first filter has and the second
+    /// lacks. Exact.
+    #[must_use]
+    pub fn corrections_first(&self) -> u64 {
+        self.corrections[0]
+    }
+
+    /// The number of corrections that the second filter has and the first lacks. Exact.
+    #[must_use]
+    pub fn corrections_second(&self) -> u64 {
+        self.corrections[1]
+    }
+
+    /// Whether a copy of a key or a correction is in one filter only, as far as entries tell.
+    #[must_use]
+    pub fn shows_change(&self) -> bool {
+        self.surplus != [0; 2] || self.corrections != [0; 2]
     }
 
     /// Keys of each filter and of both, as the entries alone suggest.
@@ -279,9 +304,28 @@ impl<S: Store> CuckooFilter<S> {
         let overlap = relate(ours, theirs)?;
         let has_grown = self.has_grown() || other.has_grown();
         let base = ours.table.base();
-        Ok(Comparison::of(&overlap, [self.len(), other.len()], |lengths| {
+        let compared = Comparison::of(&overlap, [self.len(), other.len()], |lengths| {
             if has_grown { 1.0 / chance(base, lengths) } else { ours.possible_entries() }
-        }))
+        });
+        let corrections = [self.corrections_beyond(other), other.corrections_beyond(self)];
+        Ok(Comparison { corrections, ..compared })
+    }
+
+    /// How many of its [corrections](CuckooFilter::refute) another filter with the same hash does
+    /// not have. O(corrections). After a merge, it tells how many the union lacks.
+    ///
+    /// ```
+    /// let mut blocked = koel::CuckooFilter::builder(1000, 0.03).build()?;
+    /// (0..1000_u64).try_for_each(|key| blocked.insert(&key))?;
+    /// let before = blocked.clone();
+    /// let made = blocked.refute_many(&(1000..2000_u64).collect::<Vec<_>>())?;
+    /// assert_eq!(blocked.corrections_beyond(&before), made);
+    /// assert_eq!(before.corrections_beyond(&blocked), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn corrections_beyond<T: Store>(&self, other: &CuckooFilter<T>) -> u64 {
+        self.body.state.side.corrections_beyond(&other.body.state.side)
     }
 }
 

@@ -210,3 +210,23 @@ fn filters_hold_the_same_exactly_if_no_entry_differs() {
     other.insert(&keys[9]).unwrap();
     assert!(one.holds_the_same(&other).unwrap());
 }
+
+#[test]
+fn corrections_that_one_filter_lacks_are_a_difference() {
+    let keys: Vec<_> = hashes(6, 15_000).collect();
+    let (mut one, mut other) = (filter_of(0.02, 0, &keys), filter_of(0.02, 0, &keys));
+    assert!(!one.compare(&other).unwrap().shows_change());
+    let wrong: Vec<u64> = hashes(7, 90_000).filter(|key| one.contains(key)).take(9).collect();
+    wrong[..7].iter().for_each(|key| assert!(one.refute(key).unwrap()));
+    wrong[4..].iter().for_each(|key| assert!(other.refute(key).unwrap()));
+    for (one, other, expected) in [(&one, &other, (4, 2)), (&other, &one, (2, 4))] {
+        let found = one.compare(other).unwrap();
+        assert_eq!((found.corrections_first(), found.corrections_second()), expected);
+        assert_eq!((found.surplus_first(), found.surplus_second()), (0, 0));
+        assert_eq!(one.corrections_beyond(other), expected.0);
+        assert!(found.shows_change() && !one.holds_the_same(other).unwrap());
+    }
+    wrong[..4].iter().for_each(|key| assert!(other.refute(key).unwrap()));
+    wrong[7..].iter().for_each(|key| assert!(one.refute(key).unwrap()));
+    assert!(!one.compare(&other).unwrap().shows_change() && one.holds_the_same(&other).unwrap());
+}
