@@ -4,6 +4,7 @@
 //! |---|---|
 //! | no room for a key | `koel.Full` |
 //! | wrong settings, bytes that are no filter, filters that do not match | `ValueError` |
+//! | members that would be refuted | `ValueError` |
 //! | a count beyond 64 bits | `OverflowError` |
 //! | a file that cannot be read or written | the `OSError` of its errno, with the path |
 //! | no memory | `MemoryError` |
@@ -13,7 +14,7 @@ use std::path::Path;
 
 use koel::{
     BuildError, FileError, FullError, ImageError, InsertError, JumpError, MemoryError, MergeError,
-    PatchError, ValueError,
+    PatchError, RefuteError, ValueError,
 };
 use pyo3::create_exception;
 use pyo3::exceptions::{
@@ -98,6 +99,20 @@ impl IntoException for PatchError {
             Self::NoMemory => PyMemoryError::new_err(self.to_string()),
             Self::Full(full) => full.into_exception(),
             _ => PyValueError::new_err(self.to_string()),
+        }
+    }
+}
+
+impl IntoException for RefuteError {
+    fn into_exception(self) -> PyErr {
+        match self {
+            Self::Full(full) => full.into_exception(),
+            Self::Members { asked, reported, expected } => PyValueError::new_err(format!(
+                "{reported} of {asked} keys are reported, and chance explains about {expected}: \
+                 some seem to be in, and would be hidden; leave those out, or pass force=True if \
+                 none was added"
+            )),
+            error => PyValueError::new_err(error.to_string()),
         }
     }
 }

@@ -202,6 +202,9 @@ impl CuckooFilter {
 
     /// Refutes many keys, all or none. Returns how many corrections were made.
     ///
+    /// If more of them are reported than chance explains, some are in, and would be hidden: that is
+    /// a ValueError, unless `force` is true. A handful of keys may always be refuted.
+    ///
     /// Takes the keys, and `width`, as `contains_many` does. Skips missing keys (null). Raises
     /// `koel.Full` if there would be more corrections than slots. Whatever it raises, nothing has
     /// changed.
@@ -215,8 +218,8 @@ impl CuckooFilter {
     ///     True
     ///     >>> blocked.contains_many(allowed).any()
     ///     np.False_
-    #[pyo3(signature = (keys, *, width=64))]
-    fn refute_many(&self, keys: &Bound<'_, PyAny>, width: u32) -> PyResult<u64> {
+    #[pyo3(signature = (keys, *, width=64, force=false))]
+    fn refute_many(&self, keys: &Bound<'_, PyAny>, width: u32, force: bool) -> PyResult<u64> {
         let py = keys.py();
         self.contents.read(py, |contents| match contents {
             Body::Owned(_) => Ok(()),
@@ -229,13 +232,20 @@ impl CuckooFilter {
             }));
         });
         let mut reported = Vec::new();
-        many::collect(keys, self.with_width(width)?, work, |found| {
+        let asked = many::collect(keys, self.with_width(width)?, work, |found| {
             reserve(&mut reported, found.len())?;
             reported.extend(found);
             Ok(())
         })?;
-        self.contents
-            .write_detached(py, |contents| contents.owned()?.refute_many(&reported).or_raise())
+        reported.sort_unstable();
+        reported.dedup();
+        self.contents.write_detached(py, |contents| {
+            let filter = contents.owned()?;
+            if !force {
+                filter.check_refutation(asked as u64, reported.len() as u64).or_raise()?;
+            }
+            filter.force_refute_many(&reported).or_raise()
+        })
     }
 
     /// The number of corrections that `refute` made and no `add` took back.

@@ -156,15 +156,17 @@ pub(crate) fn count(
     read.map(|()| count).map_err(|error| attach(keys.py(), error, done, count))
 }
 
-/// Passes on what the work finds in each chunk. A key that fails leaves nothing done.
+/// Passes on what the work finds in each chunk. Returns the number of keys. A key that fails leaves
+/// nothing done.
 pub(crate) fn collect<A: Clone>(
     keys: &Bound<'_, PyAny>,
     hashing: Hashing,
     work: impl Fn(Python<'_>, Chunk<'_>, &mut [Option<A>]) -> Result<(), Stopped>,
     mut take: impl FnMut(Vec<A>) -> PyResult<()>,
-) -> PyResult<()> {
-    let (_, read) = run(keys, hashing, work, |answers| take(answers.drain(..).flatten().collect()));
-    read.map_err(|error| attach(keys.py(), error, 0, 0))
+) -> PyResult<usize> {
+    let (progress, read) =
+        run(keys, hashing, work, |answers| take(answers.drain(..).flatten().collect()));
+    read.map(|()| progress.done).map_err(|error| attach(keys.py(), error, 0, 0))
 }
 
 /// Passes on the answers of one chunk after the other. No key may be missing.

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import koel
+import numpy as np
 import pytest
 
 MEMBERS = range(2000)
@@ -59,6 +60,24 @@ def test_corrections_are_content() -> None:
         g.refute(key)
     assert f == g
     assert f.diff(g).corrections_first == 0
+
+
+def test_members_are_not_refuted_by_accident() -> None:
+    f = blocked()
+    before = f.to_bytes()
+    for keys in ([*range(30)], iter(range(30)), np.arange(2000), [*range(900), *ABSENT]):
+        with pytest.raises(ValueError, match="are reported, and chance .* force=True"):
+            f.refute_many(keys)
+    assert f.to_bytes() == before
+    assert f.refute_many([1, 2, 3, 4] * 9) == 4
+    assert f.refute_many(range(10, 40), force=True) == 30
+    assert not f.contains_many(range(10, 40)).any()
+    f.update(range(2000))
+    assert f.contains_many(MEMBERS).all()
+    wrong = [key for key in ABSENT if key in f]
+    with pytest.raises(ValueError, match="force=True"):
+        f.refute_many(wrong)
+    assert f.refute_many(wrong, force=True) == len(wrong)
 
 
 def test_keys_that_raise_in_between_leave_the_filter_as_it_was() -> None:

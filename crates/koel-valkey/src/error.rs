@@ -128,6 +128,20 @@ pub enum Error {
          delete the key"
     )]
     Checking,
+    /// REFUTE: more items are reported than chance explains.
+    #[error(
+        "ERR {reported} of the {asked} items are reported, and chance explains about {expected}: \
+         some were most likely added, and would be hidden; nothing was changed: leave those out, or \
+         refute each item with a command of its own if none was added"
+    )]
+    Members {
+        /// Items of the command.
+        asked: u64,
+        /// Different ones that are reported.
+        reported: u64,
+        /// How many the error rate explains.
+        expected: u64,
+    },
     /// REFUTE: there are as many corrections as there may be.
     #[error(
         "ERR the filter would have more corrections than the {limit} that it may have; nothing was \

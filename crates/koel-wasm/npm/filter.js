@@ -25,7 +25,10 @@ const GROW_FROM = 1000n;
 /** ... and keeps its rate up to so many. 32-bit memory holds no more than six times as many. */
 const GROW_TO = 100_000_000n;
 
-const CODES = { [-1]: "full", [-2]: "settings", [-3]: "bytes", [-4]: "memory", [-5]: "internal", [-6]: "base", [-7]: "lines" };
+const CODES = {
+  [-1]: "full", [-2]: "settings", [-3]: "bytes", [-4]: "memory", [-5]: "internal", [-6]: "base", [-7]: "lines",
+  [-8]: "members",
+};
 
 /** An operation that failed. The message is the library's sentence. */
 export class KoelError extends Error {
@@ -344,13 +347,17 @@ export function bind(load) {
       return checked(wasm.koel_refute(this.#open, this.#put(key))) === 1;
     }
 
-    refuteMany(keys) {
+    refuteMany(keys, options = {}) {
       this.#open;
+      const { force = false } = optionsOf(options, "force");
+      const isForced = optionOf("force", force, "boolean") ? 1 : 0;
       // The hashes of reported keys: all keys are read before the first change.
       const pieces = [];
+      let asked = 0;
       inBatches(keys, this.#isInteger, (kind, count) => {
         checked(wasm.koel_reported(this.#open, kind, count));
         pieces.push(output().slice());
+        asked += count;
       });
       const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
       const target = input(length);
@@ -361,7 +368,7 @@ export function bind(load) {
       }
       const before = this.corrections;
       try {
-        checked(wasm.koel_refute_many(this.#open, length / 8));
+        checked(wasm.koel_refute_many(this.#open, length / 8, BigInt(asked), isForced));
       } finally {
         clearBuffers();
       }

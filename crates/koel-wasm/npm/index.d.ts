@@ -153,9 +153,13 @@ export class CuckooFilter {
   /**
    * Refutes many keys, all or none. Returns how many corrections were made. All keys are read before
    * the first change, also those of an iterator: whatever is thrown, nothing has changed.
-   * @throws {KoelError} with code `"full"` if there would be more corrections than slots.
+   *
+   * If keys that are in are among them, more are reported than chance explains. Then none is refuted,
+   * unless `force` is true. A handful of keys may always be refuted.
+   * @throws {KoelError} with code `"members"` if more are reported than chance explains, and `"full"`
+   * if there would be more corrections than slots.
    */
-  refuteMany(keys: Keys): number;
+  refuteMany(keys: Keys, options?: { force?: boolean }): number;
 
   /**
    * The patch that makes the content of `newer` of this filter: some 2 bytes a change. Both have the
@@ -239,12 +243,13 @@ export class KoelError extends Error {
    * * `"bytes"`: the bytes are not a filter or patch, or fail a check;
    * * `"base"`: the patch is for another filter, or was applied already;
    * * `"lines"`: a text that is no key of a filter that was built from lines (`lineOptions`);
+   * * `"members"`: keys to be refuted are reported more often than chance explains;
    * * `"memory"`: there is no memory;
    * * `"freed"`: the filter was freed;
    * * `"init"`: of `koel-filter/init`, if no module is there, or what is given is another one;
    * * `"internal"`: an error of this package.
    */
-  readonly code: "full" | "settings" | "bytes" | "base" | "lines" | "memory" | "freed" | "init" | "internal";
+  readonly code: "full" | "settings" | "bytes" | "base" | "lines" | "members" | "memory" | "freed" | "init" | "internal";
 
   /** Of a batch: how many keys are done. See {@link Failed}. */
   readonly done?: number;

@@ -220,10 +220,12 @@ pub extern "C" fn koel_reported(filter: u32, kind: u32, count: u32) -> i32 {
     answer(|host| host.reported(filter, keys(kind, count)).map(|()| 0))
 }
 
-/// Refutes the keys with so many of these hashes in the input, all or none.
+/// Refutes the keys with so many of these hashes in the input, of as many keys as were asked, all
+/// or none. With `force` however many they are.
 #[unsafe(no_mangle)]
-pub extern "C" fn koel_refute_many(filter: u32, count: usize) -> i32 {
-    answer(|host| host.refute_many(filter, count).map(|()| 0))
+pub extern "C" fn koel_refute_many(filter: u32, count: usize, asked: u64, force: u32) -> i32 {
+    let asked = (force == 0).then_some(asked);
+    answer(|host| host.refute_many(filter, count, asked).map(|()| 0))
 }
 
 /// Outputs the patch that makes the filter `new` of this one.

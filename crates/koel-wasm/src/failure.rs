@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use koel::{BuildError, FullError, ImageError, MemoryError, MergeError, PatchError};
+use koel::{BuildError, FullError, ImageError, MemoryError, MergeError, PatchError, RefuteError};
 
 /// The kind of an error, which becomes the property `code` of the exception. 0 is success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub enum Code {
     Base = -6,
     /// A text that is no key of a filter that was built from lines.
     Lines = -7,
+    /// More keys that were to be refuted are reported than chance explains.
+    Members = -8,
 }
 
 /// An error: its kind, and its sentence.
@@ -51,6 +53,15 @@ impl From<FullError> for Failure {
     fn from(error: FullError) -> Self {
         let code = if error == FullError::NoMemory { Code::Memory } else { Code::Full };
         Self::new(code, error)
+    }
+}
+
+impl From<RefuteError> for Failure {
+    fn from(error: RefuteError) -> Self {
+        match error {
+            RefuteError::Full(full) => full.into(),
+            error => Self::new(Code::Members, error),
+        }
     }
 }
 

@@ -316,17 +316,30 @@ impl Host {
         Ok(())
     }
 
-    /// Refutes the keys with so many hashes in the input buffer, all or none.
+    /// Refutes the keys with so many hashes in the input buffer, all or none: those of `asked` keys
+    /// that are reported. `None` refutes them whatever their number.
     ///
     /// # Errors
-    /// If there would be more corrections than slots. Nothing has changed then.
-    pub fn refute_many(&mut self, handle: u32, count: usize) -> Result<(), Failure> {
+    /// If more are reported than chance explains, or if there would be more corrections than slots.
+    /// Nothing has changed then.
+    pub fn refute_many(
+        &mut self,
+        handle: u32,
+        count: usize,
+        asked: Option<u64>,
+    ) -> Result<(), Failure> {
         let (filter, input) = self.change(handle)?;
         let bytes = input.as_chunks().0.get(..count).ok_or_else(malformed)?;
-        let mut hashes = Vec::new();
-        hashes.try_reserve_exact(count).map_err(|_| Failure::no_memory())?;
-        hashes.extend(bytes.iter().map(|&hash| KeyHash::new(u64::from_le_bytes(hash))));
-        filter.refute_many(&hashes)?;
+        let mut different = Vec::new();
+        different.try_reserve_exact(count).map_err(|_| Failure::no_memory())?;
+        different.extend(bytes.iter().map(|&hash| u64::from_le_bytes(hash)));
+        different.sort_unstable();
+        different.dedup();
+        if let Some(asked) = asked {
+            filter.check_refutation(asked, different.len() as u64)?;
+        }
+        let hashes: Vec<_> = different.into_iter().map(KeyHash::new).collect();
+        filter.force_refute_many(&hashes)?;
         Ok(())
     }
 

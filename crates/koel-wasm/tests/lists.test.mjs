@@ -67,13 +67,13 @@ test("one key is refuted, integers too, and adding it takes its correction back"
 test("a filter that grows, merges or is cleared keeps its members", () => {
   const filter = blocked({ growable: true });
   const wrong = ALLOWED.filter((name) => filter.has(name));
-  filter.refuteMany(wrong);
+  filter.refuteMany(wrong, { force: true });
   filter.update(ALLOWED);
   assert.ok(filter.hasMany(ALLOWED).every(Boolean) && filter.hasMany(MEMBERS).every(Boolean));
   assert.equal(filter.corrections, 0);
 
   const [ours, theirs] = [blocked(), filled({ capacity: 2000, errorRate: 0.05 }, wrong.slice(0, 9))];
-  ours.refuteMany(wrong);
+  ours.refuteMany(wrong, { force: true });
   ours.merge(theirs);
   assert.ok(ours.hasMany([...MEMBERS, ...wrong.slice(0, 9)]).every(Boolean));
   ours.clear();
@@ -85,6 +85,21 @@ test("more corrections than slots are refused, and none is made", () => {
   const before = filter.toBytes();
   assert.throws(() => filter.refuteMany(ALLOWED), { ...isFull, message: /corrections/ });
   assert.deepEqual(filter.toBytes(), before);
+});
+
+test("keys that were added are not refuted by accident", () => {
+  const filter = blocked();
+  const before = filter.toBytes();
+  const areMembers = { name: "KoelError", code: "members", message: /are reported, and chance explains/ };
+  for (const keys of [MEMBERS.slice(0, 10), new Set(MEMBERS), [...MEMBERS.slice(0, 900), ...ALLOWED].values()]) {
+    assert.throws(() => filter.refuteMany(keys), areMembers);
+  }
+  assert.throws(() => filter.refuteMany(MEMBERS, { force: 1 }), /force: expected a boolean/);
+  assert.throws(() => filter.refuteMany(MEMBERS, { forced: true }), /no option forced/);
+  assert.deepEqual(filter.toBytes(), before);
+  assert.equal(filter.refuteMany([...MEMBERS.slice(0, 4), ...MEMBERS.slice(0, 4)]), 4);
+  assert.equal(filter.refuteMany(MEMBERS.slice(0, 100), { force: true }), 96);
+  assert.ok(!filter.hasMany(MEMBERS.slice(0, 100)).includes(true));
 });
 
 test("keys of refuteMany that fail in between leave the filter as it was", () => {

@@ -66,6 +66,28 @@ pub enum FullError {
     Overflow,
 }
 
+/// Keys that were not refuted. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RefuteError {
+    /// More of the keys are reported than chance explains, so some of them are most likely in.
+    #[error(
+        "{reported} of {asked} keys are reported, and chance explains about {expected}: some seem \
+         to be in, and would be hidden; leave those out, or force it if no key was added"
+    )]
+    Members {
+        /// The keys that were to be refuted, copies included.
+        asked: u64,
+        /// How many different ones of them the filter reports.
+        reported: u64,
+        /// How many it would report if none was in: the false-positive rate of them, rounded up.
+        expected: u64,
+    },
+    /// There would be too many corrections.
+    #[error(transparent)]
+    Full(#[from] FullError),
+}
+
 /// A filter or maplet that cannot be built with these settings.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]

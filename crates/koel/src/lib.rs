@@ -38,7 +38,7 @@ pub use concurrent::ConcurrentFilter;
 pub use counting::{CountingFilter, CountingView};
 pub use error::{
     BuildError, ConvertError, FullError, ImageError, InsertError, JumpError, MemoryError,
-    MergeError, Unconverted, ValueError,
+    MergeError, RefuteError, Unconverted, ValueError,
 };
 pub use expiring::{ExpiringFilter, ExpiringView, WhenFull};
 #[cfg(feature = "std")]

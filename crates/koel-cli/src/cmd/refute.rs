@@ -2,7 +2,8 @@
 //!
 //! Lines that the filter reports get a correction each, all or none, and are not reported any more.
 //! The filter cannot tell a false positive from a key that is in: refuting a key that is in hides
-//! it. `koel build --never` knows the list, and hides none of it.
+//! it. So if it reports more lines than chance explains, it refuses them all, unless it is forced
+//! to. `koel build --never` knows the list, and hides none of it.
 //! Cost: the whole file is read, checked and written once. Memory: the filter.
 
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ use crate::report::Report;
 #[command(after_help = "\
 Examples:
   koel refute blocked.koel allowed.txt
-  koel check blocked.koel seen.txt | grep -Fxvf list.txt | koel refute blocked.koel
+  koel check blocked.koel seen.txt | grep -Fxvf list.txt | koel refute --force blocked.koel
 
 A line that the filter reports although it was not added gets a correction of 8 bytes: from then on
 it is absent for every reader of the filter. Other lines need none. Lines are read as those that the
@@ -28,6 +29,10 @@ filter was built from (koel build --help).
 Refute only keys that were not added: the filter cannot tell a key that was added from a false
 positive, and hides it. Adding the key takes its correction back. To build a filter whose list may
 have some of the lines, use koel build --never: it hides no key of the list.
+
+If the filter reports more of the lines than its false-positive rate explains, some of them were
+added. Then nothing is changed. A few lines may always be refuted. --force refutes all lines that
+are reported, however many: lines that koel check printed, say, and that are surely not in the list.
 
 Keys that are added later may match the line of another key again: refute again after koel add.
 With --parents, the parent domains of each line are refuted too, which koel check --url asks. Use it
@@ -47,6 +52,10 @@ pub(crate) struct Args {
     #[arg(long)]
     parents: bool,
 
+    /// Refute however many of the lines are reported
+    #[arg(long)]
+    force: bool,
+
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -61,6 +70,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let asked = if args.parents { Names::WithParents(format) } else { Names::Key };
     let most = filter.slots().saturating_add(filter.stashed_keys());
     let reported = Reported::by(filter, &inputs, asked, most)?;
+    if !args.force {
+        reported.check(&args.filter, filter)?;
+    }
     let made = reported.refute(filter)?;
     let (corrections, size) = (filter.corrections(), filter.size_in_bytes());
     if made > 0 {

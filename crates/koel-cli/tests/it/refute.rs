@@ -275,3 +275,29 @@ fn more_lines_than_slots_are_not_refuted_and_nothing_is_written() {
     }
     assert!(shell.read("set") == before && !shell.path("new").exists());
 }
+
+/// `head list | koel refute set` would hide what is listed.
+#[test]
+fn listed_lines_are_not_refuted_by_accident() {
+    let Lists { shell, list, allowed } = Lists::new();
+    shell.ok("build list -o set --fpr 0.02");
+    let before = shell.read("set");
+    let head =
+        |lines: usize| -> String { list.lines().take(lines).map(|it| format!("{it}\n")).collect() };
+    for words in ["refute set", "refute set --json"] {
+        let ran = shell.run_with(words, head(410).as_bytes());
+        ran.fails("set reports 100 of 410 names, and chance explains about 6");
+        ran.says("--force").says("build --never").says("nothing was changed");
+    }
+    // The list of allowed lines has 300 that are listed, among 20,000.
+    shell.run("refute set allowed").fails("names that were added would be hidden");
+    assert!(shell.read("set") == before);
+    // A few lines, however often they come.
+    shell.ok_with("refute set", head(4).as_bytes());
+    assert_eq!(corrections(&shell, "set"), 4);
+    shell.ok_with("add set", head(4).as_bytes());
+    // Lines that the filter reports, but for the list.
+    shell.ok_with("refute set --force", list.as_bytes());
+    assert_eq!(shell.run("check -c set list").text(), "0\n");
+    assert!(!allowed.is_empty());
+}

@@ -7,11 +7,14 @@
 //! Same commands, same bytes: nothing here depends on a clock, a random number or the server. So
 //! replicas that receive the same commands are equal byte by byte.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::ops::Range;
 use std::{fmt, ptr};
 
-use koel::{BuildError, Builder, CuckooFilter, FullError, ImageError, Merge, Prefer, WhenFull};
+use koel::{
+    BuildError, Builder, CuckooFilter, FullError, ImageError, Merge, Prefer, RefuteError, WhenFull,
+};
 use koel_lines::KeyForm;
 
 use crate::error::{Error, Full};
@@ -32,6 +35,17 @@ pub const MOST_SECONDS: u64 = 100 * 365 * 24 * 3600;
 
 /// A key of SipHash.
 pub type Key = [u8; 16];
+
+/// Whether chance explains that so many of `asked` items are reported.
+fn check_refutation(filter: &CuckooFilter, asked: u64, reported: u64) -> Result<(), Error> {
+    let checked = filter.check_refutation(asked, reported);
+    checked.map_err(|error| match error {
+        RefuteError::Members { asked, reported, expected } => {
+            Error::Members { asked, reported, expected }
+        }
+        _ => Error::Corrections { limit: filter.slots() },
+    })
+}
 
 /// How long items stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,23 +156,34 @@ impl Native {
         Ok(())
     }
 
-    /// Says that items were not added. Returns which of them were reported, and are no more.
+    /// Says that items were not added. Returns which of them were reported, and are no more: the
+    /// first, of equal ones. Where the command `is_settled`, a primary has accepted it before, and
+    /// however many items are reported, none is refused.
     ///
     /// # Errors
-    /// [`Error::Corrections`] if there may be too many, [`Error::NoMemory`]; nothing was changed
-    /// then.
-    pub fn refute(&mut self, items: &[&[u8]]) -> Result<Vec<bool>, Error> {
+    /// [`Error::Members`] if more are reported than chance explains, [`Error::Corrections`] if
+    /// there may be too many, [`Error::NoMemory`]; nothing was changed then.
+    pub fn refute(&mut self, items: &[&[u8]], is_settled: bool) -> Result<Vec<bool>, Error> {
         let mut corrected = Vec::new();
         corrected.try_reserve_exact(items.len()).map_err(|_| Error::NoMemory)?;
         corrected.resize(items.len(), false);
         self.filter.contains_many(items, &mut corrected);
-        let coming = corrected.iter().filter(|&&is_reported| is_reported).count() as u64;
+        let mut reported = BTreeSet::new();
+        for (item, corrected) in items.iter().zip(&mut corrected) {
+            *corrected = *corrected && reported.insert(*item);
+        }
+        let (asked, coming) = (items.len() as u64, reported.len() as u64);
+        if !is_settled {
+            check_refutation(&self.filter, asked, coming)?;
+        }
         let limit = self.filter.slots();
         if self.filter.corrections().saturating_add(coming) > limit {
             return Err(Error::Corrections { limit });
         }
         for (item, corrected) in items.iter().zip(&mut corrected) {
-            *corrected = self.filter.refute(*item).map_err(|_| Error::Corrections { limit })?;
+            if *corrected {
+                *corrected = self.filter.refute(*item).map_err(|_| Error::Corrections { limit })?;
+            }
         }
         if corrected.contains(&true) {
             self.journal = None;

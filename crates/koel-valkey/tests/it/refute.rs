@@ -1,6 +1,7 @@
 //! `CF.REFUTE`: items that were not added are not reported any more, and no item is lost.
 
 use koel_valkey::command::reply::Reply;
+use koel_valkey::filter::header::Origin;
 
 use crate::support::{Database, compat_header, items};
 
@@ -71,4 +72,25 @@ fn only_what_changed_is_announced_and_others_say_why_they_cannot() {
     };
     let refused = (0..100_000).step_by(100).find_map(&mut refute).expect("a limit").to_string();
     assert!(refused.contains("more corrections than the"), "{refused}");
+}
+
+/// Items that were added are hidden by no slip of the hand. What a primary accepted stays accepted.
+#[test]
+fn items_that_were_added_are_not_refuted_by_accident() {
+    let mut database = database();
+    let before = database.dump("f");
+    let refused = database.run(&format!("REFUTE f {}", items("in", 0..100))).unwrap_err();
+    let said = refused.to_string();
+    assert!(said.starts_with("ERR 100 of the 100 items are reported, and chance"), "{said}");
+    let events = database.with_events(&format!("REFUTE f {}", items("in", 0..100))).1;
+    assert!(events.is_empty() && database.dump("f") == before);
+    // A handful, and the same one often.
+    assert_eq!(sum(&mut database, &format!("REFUTE f {}", items("in", 0..4))), 4);
+    assert_eq!(sum(&mut database, &format!("REFUTE f {}", "in5 ".repeat(20).trim())), 1);
+    for item in 6..20 {
+        assert_eq!(sum(&mut database, &format!("REFUTE f in{item}")), 1);
+    }
+    // The command of a primary.
+    database.0.origin = Origin::DataSet;
+    assert_eq!(sum(&mut database, &format!("REFUTE f {}", items("in", 20..100))), 80);
 }

@@ -1,6 +1,7 @@
 //! Changing a filter: inserts and removals, of single keys and of many.
 
-use crate::error::FullError;
+use crate::error::{FullError, RefuteError};
+use crate::image::sizing;
 use crate::state::edit::{COPIES, UNIQUE};
 use crate::{CuckooFilter, Key};
 
@@ -83,11 +84,60 @@ impl CuckooFilter {
     /// [`refute`](Self::refute) for each of `keys`, all or none. Returns how many corrections were
     /// made: a key that comes twice gets one.
     ///
+    /// If keys that are in are among them, more are reported than chance explains. Then none is
+    /// refuted. A single key, or a handful, may always be: see
+    /// [`check_refutation`](Self::check_refutation).
+    ///
+    /// ```
+    /// let mut blocked = koel::CuckooFilter::with_capacity(1000);
+    /// let listed: Vec<u64> = (0..1000).collect();
+    /// blocked.insert_many(&listed)?;
+    /// assert!(blocked.refute_many(&listed).is_err());
+    /// assert!(listed.iter().all(|key| blocked.contains(key)));
+    /// # Ok::<(), koel::FullError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`RefuteError::Members`] if more keys are reported than chance explains, and
+    /// [`RefuteError::Full`] if there would be more corrections than slots, or without memory.
+    /// Nothing has changed then.
+    pub fn refute_many<K: Key>(&mut self, keys: &[K]) -> Result<u64, RefuteError> {
+        let reported = self.body.reported(self.body.hashed(keys))?;
+        self.check_refutation(keys.len() as u64, reported.len() as u64)?;
+        self.body.correct_each(&reported)?;
+        Ok(reported.len() as u64)
+    }
+
+    /// [`refute_many`](Self::refute_many) for keys that are known to be absent, however many are
+    /// reported: those that [`contains`](Self::contains) was asked for first, say. A key that is in
+    /// is hidden.
+    ///
     /// # Errors
     /// [`FullError::Corrections`] if there would be more corrections than slots, and
     /// [`FullError::NoMemory`]. Nothing has changed then.
-    pub fn refute_many<K: Key>(&mut self, keys: &[K]) -> Result<u64, FullError> {
-        self.body.refute_each(self.body.hashed(keys))
+    pub fn force_refute_many<K: Key>(&mut self, keys: &[K]) -> Result<u64, FullError> {
+        let reported = self.body.reported(self.body.hashed(keys))?;
+        self.body.correct_each(&reported)?;
+        Ok(reported.len() as u64)
+    }
+
+    /// Whether chance explains that the filter reports so many different ones of `asked` absent
+    /// keys. For keys that come in parts: [`refute_many`](Self::refute_many) asks this too.
+    ///
+    /// The number expected is `asked` times the [false-positive
+    /// rate](Self::false_positive_rate). Five times its square root and four more are allowed: of
+    /// batches without a key that is in, one in three million has more.
+    ///
+    /// # Errors
+    /// [`RefuteError::Members`].
+    pub fn check_refutation(&self, asked: u64, reported: u64) -> Result<(), RefuteError> {
+        let expected = asked as f64 * self.false_positive_rate();
+        // The square root is one of whole numbers.
+        let deviation = sizing::square_root(expected * 1e6) / 1e3;
+        if reported as f64 <= expected + 5.0 * deviation + 4.0 {
+            return Ok(());
+        }
+        Err(RefuteError::Members { asked, reported, expected: sizing::round_up(expected) })
     }
 
     /// [`insert`](Self::insert) for each of `keys`, in order.

@@ -318,8 +318,8 @@ pub(crate) fn fits_hash(segment_bits: u32, segment_buckets: u32, fingerprint_bit
 }
 
 /// Rounds up to a whole number.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts of buckets")]
-fn round_up(value: f64) -> u64 {
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts")]
+pub(crate) fn round_up(value: f64) -> u64 {
     let whole = value as u64;
     if (whole as f64) < value { whole + 1 } else { whole }
 }

@@ -114,8 +114,11 @@ impl Body<Buffer> {
         Ok(is_wrong)
     }
 
-    /// [`refute`](Self::refute) for each key, all or none. Returns how many corrections were made.
-    pub(crate) fn refute_each(&mut self, hashes: impl Hashes) -> Result<u64, FullError> {
+    /// The different keys that entries match, without an exact answer.
+    ///
+    /// # Errors
+    /// [`FullError::NoMemory`] if there is no memory for them.
+    pub(crate) fn reported(&self, hashes: impl Hashes) -> Result<Vec<u64>, FullError> {
         let mut wrong = Vec::new();
         let listed = each_address(hashes, 0..hashes.len(), |_, address| {
             if self.is_taken_for_another(address) {
@@ -131,8 +134,7 @@ impl Body<Buffer> {
         }
         wrong.sort_unstable();
         wrong.dedup();
-        self.correct_each(&wrong)?;
-        Ok(wrong.len() as u64)
+        Ok(wrong)
     }
 
     /// Whether an entry matches a key without an exact answer.
@@ -141,7 +143,10 @@ impl Body<Buffer> {
     }
 
     /// Makes corrections for different keys without an exact answer, all or none.
-    fn correct_each(&mut self, addresses: &[u64]) -> Result<(), FullError> {
+    ///
+    /// # Errors
+    /// [`FullError::Corrections`] if there would be more than slots.
+    pub(crate) fn correct_each(&mut self, addresses: &[u64]) -> Result<(), FullError> {
         let limit = self.slots().min(MOST_ANSWERS);
         if addresses.len() as u64 > limit.saturating_sub(self.state.side.corrections.len()) {
             return Err(FullError::Corrections { limit });

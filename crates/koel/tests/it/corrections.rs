@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use koel::{CuckooFilter, FullError, Merge, Prefer};
+use koel::{CuckooFilter, FullError, Merge, Prefer, RefuteError};
 use testkit::audit::audit;
 use testkit::keys;
 
@@ -196,7 +196,58 @@ fn many_keys_are_refuted_as_one_after_the_other_or_not_at_all() {
 
     let (before, limit) = (many.to_bytes(), many.slots());
     let too_many: Vec<u64> = (3000..200_000).collect();
-    assert_eq!(many.refute_many(&too_many), Err(FullError::Corrections { limit }));
+    let full = FullError::Corrections { limit };
+    assert_eq!(many.refute_many(&too_many), Err(RefuteError::Full(full)));
+    assert_eq!(many.force_refute_many(&too_many), Err(full));
     assert_eq!(many.to_bytes(), before);
     assert_eq!(many.refute_many::<u64>(&[]), Ok(0));
+}
+
+/// Ten lines of a list given to `refute` by mistake would hide ten names.
+#[test]
+fn keys_that_are_in_are_not_refuted_by_accident() {
+    for rate in [0.03, 1e-3, 1e-6] {
+        let mut filter = CuckooFilter::builder(10_000, rate).build().unwrap();
+        (0..10_000_u64).for_each(|key| filter.insert(&key).unwrap());
+        let before = filter.to_bytes();
+        let expected = |asked: usize| asked as f64 * filter.false_positive_rate();
+        // Among absent keys, ten times as many as chance allows.
+        for absent in [0, 100, 30_000] {
+            let likely = expected(absent + 100);
+            let is_many = |it: &u32| f64::from(*it) > 10.0 * (1.0 + likely.sqrt());
+            let listed = u64::from((10_u32..).find(is_many).unwrap());
+            let keys: Vec<u64> = (0..listed).chain(10_000..10_000 + absent as u64).collect();
+            let mut copy = filter.clone();
+            let error = copy.refute_many(&keys).unwrap_err();
+            let RefuteError::Members { asked, reported, expected } = error else {
+                panic!("{error}")
+            };
+            assert_eq!(asked, keys.len() as u64);
+            let likely = keys.len() as f64 * filter.false_positive_rate();
+            let is_rounded_up = (expected as f64 - likely - 0.5).abs() <= 0.5;
+            assert!(reported >= listed && is_rounded_up, "{error}");
+            assert_eq!(copy.to_bytes(), before);
+            assert_eq!(copy.force_refute_many(&keys), Ok(reported));
+            assert!(keys.iter().all(|key| !copy.contains(key)));
+        }
+        // One that somebody names, and a handful, as often as it comes.
+        let mut copy = filter.clone();
+        assert_eq!(copy.refute_many(&[1_u64; 100]), Ok(1));
+        assert_eq!(copy.refute_many(&[2_u64, 3, 4, 5]), Ok(4));
+        assert!(copy.refute_many(&(6..16_u64).collect::<Vec<_>>()).is_err());
+        assert!(copy.contains(&6_u64) && !copy.contains(&5_u64));
+    }
+}
+
+/// Of 4,000 batches of absent keys, none is refused.
+#[test]
+fn absent_keys_are_refuted_in_batches_of_any_size() {
+    let mut filter = CuckooFilter::builder(1000, 0.03).build().unwrap();
+    (0..1000_u64).for_each(|key| filter.insert(&key).unwrap());
+    let mut first = 1000_u64;
+    for size in [1, 2, 5, 10, 30, 100, 300, 1000].into_iter().cycle().take(4000) {
+        let reported = (first..first + size).filter(|key| filter.contains(key)).count() as u64;
+        assert_eq!(filter.check_refutation(size, reported), Ok(()), "{size} from {first}");
+        first += size;
+    }
 }
