@@ -63,7 +63,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Ok(false)
     })?;
     let added = editing.filter.len() - before;
-    let report = report(&editing.filter, added, &skipped);
+    let mut report = report(&editing.filter, added, &skipped);
+    let has_corrections = added > 0 && editing.filter.corrections() > 0;
+    let hint = "new keys may match lines that were refuted: refute those again (koel refute)";
+    report.row("hint", if has_corrections { hint } else { "" });
     if added > 0 {
         editing.save()?;
     }

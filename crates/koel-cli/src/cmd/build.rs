@@ -68,7 +68,8 @@ in the filter, which only its owner may read. It is random, or with --secret=FIL
 hexadecimal digits in FILE; filters can be merged if they have the same secret.
 
 With --like, the filter is one that `koel diff OLD NEW --patch` makes a patch to. OLD is built with
---keys, with room for the list to grow.
+--keys, with room for the list to grow. The corrections of OLD are kept, but for lines that are in
+the new list; with --never, those that its new lines need are added.
 
 Exit codes: 0 done, 2 error, 3 the filter is full.")]
 pub(crate) struct Args {
@@ -149,8 +150,9 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome, Failure> {
     target.report(&report(&args, &filter, &read, refuted.as_ref()).text(args.json))
 }
 
-/// An empty filter like the one at `path`: of its size, rate, hash and secret, so that a patch
-/// makes one of the other. The inputs are read as it says.
+/// A filter without keys like the one at `path`: of its size, rate, hash and secret, so that a
+/// patch makes one of the other, and with its corrections. Inserting a key takes its correction
+/// back, so no line of the new list is hidden. The inputs are read as it says.
 fn like_filter(path: &Path, inputs: &mut Inputs) -> Result<CuckooFilter, Failure> {
     let mut filter = FilterFile::open(path)?.load()?;
     if filter.has_grown() {
@@ -158,7 +160,7 @@ fn like_filter(path: &Path, inputs: &mut Inputs) -> Result<CuckooFilter, Failure
         return Err(Failure::about(path, sentence));
     }
     inputs.use_recipe_of(path, filter.application())?;
-    filter.clear();
+    filter.clear_keys();
     Ok(filter)
 }
 
@@ -278,9 +280,29 @@ fn report(
         .json("growable", filter.is_growable());
     sizing::add_rates(&mut report, filter);
     report.row("skipped", read.skipped.sentence()).json("never", refuted.map(Refuted::json));
+    let (kept, sentence) = kept_corrections(args, filter, refuted);
+    report.add("kept_corrections", kept, "corrections", sentence);
     refuted.iter().for_each(|refuted| refuted.add_rows(&mut report));
     report.warning(warning).row("hint", size_hint(args, filter).unwrap_or_default());
     report
+}
+
+/// The corrections that `--like` took over, and what is to be said of them.
+fn kept_corrections(
+    args: &Args,
+    filter: &CuckooFilter<impl Store>,
+    refuted: Option<&Refuted>,
+) -> (u64, String) {
+    let made = refuted.map_or(0, Refuted::corrections);
+    let (kept, Some(old)) = (filter.corrections() - made, &args.like) else {
+        return (0, String::new());
+    };
+    let again = match refuted {
+        None => "; new keys may match other allowed names: give --never again",
+        Some(_) => "",
+    };
+    let sentence = format!("{} kept from {}{again}", grouped(kept), old.display());
+    (kept, if kept > 0 { sentence } else { String::new() })
 }
 
 /// A hint if the filter is larger than needed: lines repeat, or `--keys` is too large.

@@ -15,7 +15,7 @@ use crate::failure::{Failure, Outcome};
 use crate::filter::file::FilterFile;
 use crate::filter::sizing::{self, RATE};
 use crate::filter::target::OutArgs;
-use crate::quantity::bytes;
+use crate::quantity::{bytes, counted};
 use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
@@ -32,6 +32,8 @@ union, or the first filter must be made growable (koel grow).
 
 False-positive rates add up: the union of 64 filters that have grown, each at 0.1%, is at up to
 6.4%. If all were built with --keys for the union, it keeps their --fpr.
+
+A correction (koel refute) is kept unless another filter reports its name, which may be a key there.
 
 Exit codes: 0 done, 2 error, 3 the filter is full.")]
 pub(crate) struct Args {
@@ -55,10 +57,17 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let target = args.out.open()?;
     let how = if args.max { Merge::Max } else { Merge::Sum };
     let (first, others) = args.filters.split_first().expect("clap requires two");
-    let mut union = FilterFile::open(first)?.load()?;
+    let first_file = FilterFile::open(first)?;
+    let mut union = first_file.load()?;
+    let mut files = vec![first_file];
     for path in others {
         let file = FilterFile::open(path)?;
         union.merge(&file.view()?, how).map_err(|error| merge_failure(first, path, error))?;
+        files.push(file);
+    }
+    let mut dropped = 0;
+    for file in &files {
+        dropped += file.view()?.corrections_beyond(&union);
     }
     target.write(&union)?;
     let size = union.size_in_bytes();
@@ -68,9 +77,20 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         .json("capacity", union.capacity())
         .add("size_in_bytes", size, "size", bytes(size as u64))
         .json("fpr_expected", union.false_positive_rate())
+        .json("corrections", union.corrections())
+        .add("corrections_dropped", dropped, "corrections", corrections(dropped))
         .row(RATE, sizing::rates(&union))
         .warning(sizing::rate_warning(&union));
     target.report(&report.text(args.json))
+}
+
+/// What is said of corrections that the union lacks.
+fn corrections(dropped: u64) -> String {
+    if dropped == 0 {
+        return String::new();
+    }
+    let dropped = counted(dropped, "correction");
+    format!("{dropped} dropped, so those names match again; refute those that are in no list")
 }
 
 fn merge_failure(first: &Path, path: &Path, error: MergeError) -> Failure {

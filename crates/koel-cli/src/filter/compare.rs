@@ -93,6 +93,17 @@ pub(crate) fn patch_failure(
             keys: filter.len(),
             remedy: "nothing was written; use the whole new filter instead of a patch".to_owned(),
         },
-        error => Failure::Usage(format!("cannot use the patch {}: {error}", path.display())),
+        error => {
+            // Corrections are content, so who has some of his own has another filter.
+            let is_corrected =
+                matches!(error, PatchError::WrongBase { .. }) && filter.corrections() > 0;
+            let advice = if is_corrected {
+                "; if it was corrected with koel refute since, patch the published file instead, and \
+                 refute in a copy of that"
+            } else {
+                ""
+            };
+            Failure::Usage(format!("cannot use the patch {}: {error}{advice}", path.display()))
+        }
     }
 }

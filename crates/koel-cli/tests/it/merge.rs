@@ -64,3 +64,32 @@ fn a_union_that_does_not_fit_gives_exit_code_3_and_no_file() {
     assert!(ran.err.lines().count() == 1 && ran.err.contains("full"), "{}", ran.err);
     assert!(!shell.path("union").exists());
 }
+
+#[test]
+fn corrections_that_a_union_drops_are_counted_and_named() {
+    let shell = Shell::with("allowed", lines(&keys("allowed", 90_000)));
+    shell.build("a", &keys("a", 500), "--keys 5000 --fpr 0.05");
+    shell.build("b", &keys("b", 4000), "--keys 5000 --fpr 0.05");
+    let ran = shell.ok("merge a b -o union");
+    assert!(!ran.text().contains("correction"), "{}", ran.text());
+    let refuted = shell.ok("refute a allowed --json").json()["refuted"].as_u64().unwrap();
+    let report = shell.ok("merge a b -o union --json").json();
+    let [kept, dropped] =
+        ["corrections", "corrections_dropped"].map(|it| report[it].as_u64().unwrap());
+    assert!(dropped > 0 && kept > dropped && kept + dropped == refuted, "{kept}, {dropped}");
+    let ran = shell.ok("merge a b -o union");
+    assert!(ran.text().contains(&format!("{dropped} corrections dropped, so those names match")));
+    shell.ok("refute b allowed");
+    let ran = shell.ok_with("add b", b"one more\n");
+    assert!(ran.text().contains("refute those again (koel refute)"), "{}", ran.text());
+}
+
+/// The second filter may be a pipe, which can be read only once.
+#[cfg(unix)]
+#[test]
+fn filters_from_pipes_are_merged() {
+    let shell = Shell::with_filter("a", &keys("a", 300), "--keys 900");
+    shell.build("b", &keys("b", 300), "--keys 900");
+    let ran = crate::support::bash(&shell, "$K merge <(cat a) <(cat b) -o union --json");
+    assert_eq!(ran.json()["keys"], 600, "{}", ran.err);
+}

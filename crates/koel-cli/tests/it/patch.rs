@@ -83,3 +83,53 @@ fn what_cannot_be_patched_is_refused_with_what_to_do_and_nothing_is_written() {
         assert!(ran.err.lines().count() == 1 && !shell.path("no").exists(), "{words}");
     }
 }
+
+/// Allowed names were blocked again from the second night on, without a word.
+#[test]
+fn a_filter_like_another_keeps_its_corrections_but_hides_no_line_of_its_list() {
+    let listed = keys("key", 5000);
+    let shell = Shell::with("monday", lines(&listed));
+    shell.write("allowed", lines(&keys("allowed", 20_000)));
+    shell.ok("build monday --keys 9000 --fpr 1% --never allowed -o old");
+    let corrections = |name: &str| {
+        shell.ok(&format!("info --json {name}")).json()["corrections"].as_u64().unwrap()
+    };
+    let before = corrections("old");
+    assert!(before > 50);
+    // Some allowed names are listed on the next night.
+    let promoted = keys("allowed", 3000);
+    shell.write("tuesday", lines(&[&listed[19..], &promoted].concat()));
+    let ran = shell.ok("build tuesday --like old -o new");
+    let kept = corrections("new");
+    assert!(kept < before && kept > before / 2, "{kept} of {before}");
+    let row = format!("{kept} kept from old; new keys may match other allowed names");
+    assert!(ran.text().contains(&row) && ran.text().contains("--never again"), "{}", ran.text());
+    assert_eq!(shell.ok("check -c new tuesday").text(), "7981\n");
+    assert_eq!(shell.ok("build tuesday --like old -o new --json").json()["kept_corrections"], kept);
+
+    let report = shell.ok("build tuesday --like old --never allowed -o new --json").json();
+    assert_eq!(report["kept_corrections"], kept);
+    assert_eq!(corrections("new"), kept + report["never"]["corrections"].as_u64().unwrap());
+    assert_eq!(report["never"]["conflicts"], 3000);
+    assert_eq!(shell.ok("check -c new allowed").text(), "3000\n");
+    shell.ok("diff old new --patch patch");
+    shell.ok("patch old patch -o patched");
+    assert_eq!(shell.run("diff patched new").code, 0);
+    assert_eq!(shell.ok("check -c patched tuesday").text(), "7981\n");
+    assert_eq!(shell.ok("check -c patched allowed").text(), "3000\n");
+    // Without corrections there is nothing to say.
+    shell.ok("build monday --keys 9000 --fpr 1% -o plain");
+    assert!(!shell.ok("build tuesday --like plain -o new").text().contains("correction"));
+}
+
+#[test]
+fn a_patch_of_a_list_that_its_reader_has_corrected_says_how_to_do_both() {
+    let shell = two_nights("--keys 3000 --fpr 2%");
+    shell.ok("diff old new --patch patch");
+    shell.write("mine", shell.read("old"));
+    shell.write("allowed", lines(&keys("allowed", 5000)));
+    shell.ok("refute mine allowed");
+    shell.run("patch mine patch -o mine").fails("refute in a copy of that");
+    let other = shell.run("patch new patch -o no");
+    assert!(other.code == 2 && !other.err.contains("refute"), "{}", other.err);
+}

@@ -1,4 +1,5 @@
-//! The READMEs of the command and of the repository: every command in them runs.
+//! The READMEs of the command and of the repository, and the page about lists: every command in
+//! them runs.
 
 #![cfg(unix)]
 
@@ -46,6 +47,54 @@ fn the_lines_of_the_first_page_work_when_pasted_in_order() {
         assert!(printed.contains(expected), "{expected}: {printed}");
     }
     assert!(!printed.contains("news.example"), "{printed}");
+}
+
+/// The blocks of the page about lists, in order: two nights, two nights with allowed names, and
+/// what somebody does who has the files of the first night.
+#[test]
+fn the_nights_of_the_page_about_lists_follow_one_another() {
+    const PAGE: &str = include_str!("../../../../docs/LISTS.md");
+    let blocks: Vec<_> =
+        PAGE.split("```sh\n").skip(1).map(|it| it.split("```").next().unwrap()).collect();
+    assert_eq!(blocks.len(), 6);
+    let shell = Shell::new();
+    let run = |block: &str| {
+        let output = bash(shell.folder(), block);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{block}: {error}");
+    };
+    let reported = |filter: &str, names: &str| {
+        shell.run(&format!("check --url -c {filter} {names}")).text().trim().parse::<u64>().unwrap()
+    };
+    let names = |name: &str, range: std::ops::Range<u32>| -> String {
+        range.map(|number| format!("{name}{number}.example\n")).collect()
+    };
+    shell.write("allowed.txt", names("allowed", 0..30_000));
+    shell.write("mine.txt", names("mine", 0..30_000));
+    let files = || ["list.koel", "list.koel.sha256"].map(|name| shell.read(name));
+    for (allowed, nights) in [(false, &blocks[..2]), (true, &blocks[2..4])] {
+        shell.write("list.txt", names("bad", 0..2000));
+        // Room as on the page would leave a short list without false positives.
+        run(&nights[0].replace("1.2M", "2500"));
+        let first = files();
+        assert_eq!(reported("list.koel", "allowed.txt") == 0, allowed);
+        shell.write("list.txt", names("bad", 50..2100));
+        run(nights[1]);
+        assert_eq!(reported("list.koel", "list.txt"), 2050);
+        assert_eq!(reported("list.koel", "allowed.txt") == 0, allowed);
+        let published = files();
+        assert!(published[0] != first[0] && published[1] != first[1]);
+        if !allowed {
+            // Who has the list of the first night, and gets the patch and the checksum.
+            shell.write("list.koel", &first[0]);
+            run(blocks[4]);
+            assert!(files() == published && reported("list.koel", "mine.txt") > 0);
+            run(blocks[5]);
+            assert_eq!(reported("mine.koel", "mine.txt"), 0);
+            assert_eq!(reported("mine.koel", "list.txt"), 2050);
+            assert!(files() == published);
+        }
+    }
 }
 
 #[test]

@@ -140,6 +140,13 @@ impl CuckooFilter {
         Err(RefuteError::Members { asked, reported, expected: sizing::round_up(expected) })
     }
 
+    /// Removes all keys, and keeps the [corrections](Self::refute). The size stays. A list that is
+    /// built anew in such a filter goes on denying what was refuted, except for the keys that it
+    /// has: inserting a key takes its correction back.
+    pub fn clear_keys(&mut self) {
+        self.body.clear_keys();
+    }
+
     /// [`insert`](Self::insert) for each of `keys`, in order.
     ///
     /// The bytes are those of single inserts, with one exception: for 4096 keys and more, a filter

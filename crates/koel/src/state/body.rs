@@ -11,6 +11,7 @@
 use alloc::vec::Vec;
 use core::array;
 use core::convert::Infallible;
+use core::mem;
 use core::ops::Range;
 
 use xxhash_rust::xxh3::Xxh3;
@@ -295,6 +296,13 @@ impl Body<Buffer> {
     pub(crate) fn clear(&mut self) {
         self.table.clear();
         self.state.clear();
+    }
+
+    /// Removes everything but the corrections.
+    pub(crate) fn clear_keys(&mut self) {
+        let corrections = mem::take(&mut self.state.side.corrections);
+        self.clear();
+        self.state.side.corrections = corrections;
     }
 }
 

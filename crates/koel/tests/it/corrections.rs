@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use koel::{CuckooFilter, FullError, Merge, Prefer, RefuteError};
+use koel::{CuckooFilter, FilterView, FullError, Merge, Prefer, RefuteError};
 use testkit::audit::audit;
 use testkit::keys;
 
@@ -250,4 +250,26 @@ fn absent_keys_are_refuted_in_batches_of_any_size() {
         assert_eq!(filter.check_refutation(size, reported), Ok(()), "{size} from {first}");
         first += size;
     }
+}
+
+#[test]
+fn a_list_that_is_built_anew_keeps_its_corrections_but_those_of_its_own_keys() {
+    let mut filter = CuckooFilter::builder(1000, 0.03).build().unwrap();
+    (0..1000_u64).for_each(|key| filter.insert(&key).unwrap());
+    let absent: Vec<u64> = (1000..9000).collect();
+    let made = filter.refute_many(&absent).unwrap();
+    let mut same = filter.clone();
+    same.clear_keys();
+    assert_eq!((same.len(), same.corrections()), (0, made));
+    assert!(absent.iter().all(|key| !same.contains(key)));
+    FilterView::open(&same.to_bytes()).unwrap().verify().unwrap();
+    same.insert_many(&(0..1000_u64).collect::<Vec<_>>()).unwrap();
+    assert!(same.holds_the_same(&filter).unwrap());
+    // Another list, with some names that were absent.
+    filter.clear_keys();
+    filter.insert_many(&(500..1500_u64).collect::<Vec<_>>()).unwrap();
+    assert!((500..1500_u64).all(|key| filter.contains(&key)));
+    let reported = |key: &&u64| same.corrections_beyond(&filter) > 0 && filter.contains(*key);
+    assert!(filter.corrections() < made && filter.corrections() > made / 2);
+    assert!(absent[500..].iter().filter(reported).count() < 8000 * 3 / 100 * 2);
 }

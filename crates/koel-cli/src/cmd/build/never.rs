@@ -122,6 +122,11 @@ fn strike(
 }
 
 impl Refuted {
+    /// How many were made.
+    pub(super) fn corrections(&self) -> u64 {
+        self.corrections
+    }
+
     pub(super) fn json(&self) -> Value {
         json!({
             "lines": self.lines,
