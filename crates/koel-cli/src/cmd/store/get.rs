@@ -35,7 +35,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(key) = args.keys.single()? {
         match find(&key)? {
             Some(value) => each_piece(value, db, |piece| out.raw(piece))?,
-            None => all = false,
+            None => {
+                all = false;
+                db.report_not_found(&key)?;
+            }
         }
     } else {
         args.keys.each(|key| {

@@ -35,6 +35,12 @@ impl KeyForm {
         if Archive::is_reserved(&key) { Err(reserved()) } else { Ok(key) }
     }
 
+    /// A line of a list without the CR of its end, CR LF. One that belongs to the text is written
+    /// `\r`.
+    pub(super) fn line(self, line: &[u8]) -> &[u8] {
+        if self.null { line } else { line.strip_suffix(b"\r").unwrap_or(line) }
+    }
+
     /// Whether keys are exact bytes.
     pub(super) fn is_exact(self) -> bool {
         self.null
@@ -152,7 +158,7 @@ impl KeyArgs {
                         .to_owned(),
                 ));
             }
-            take(self.form.key(&line)?)?;
+            take(self.form.key(self.form.line(&line))?)?;
         }
     }
 }

@@ -39,8 +39,8 @@ Examples:
   seq 1000000 | sed 's/.*/&\\tvalue &/' | koel store load --db numbers
 
 Each line is a key, a tab and a value, escaped as koel store scan and koel store get print them.
-With -0, keys and values are exact bytes, each with a zero byte at its end. With --csv, they are the
-fields of a record, exactly. The last value of a key counts.
+Lines end with LF or CR LF. With -0, keys and values are exact bytes, each with a zero byte at its
+end. With --csv, they are the fields of a record, exactly. The last value of a key counts.
 The store is created if it does not exist; `koel store create --ordered` makes one sorted by key.
 Input may be compressed with gzip or zstd.")]
 pub(crate) struct Args {
@@ -152,8 +152,8 @@ impl Load<'_> {
 
     fn line(&mut self, line: &[u8]) -> Result<(), Failure> {
         self.read += 1;
+        let line = self.args.form.line(line);
         let record = if self.args.csv {
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
             if line.is_empty() || (self.args.header && self.read == 1) {
                 return Ok(());
             }
