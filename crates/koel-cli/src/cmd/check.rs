@@ -30,7 +30,8 @@ Examples:
   if echo example.com | koel check -q domains.koel; then ..
 
 A key that was added is always found. An absent key is reported as present at the filter's
-false-positive rate (see koel info).
+false-positive rate (see koel info), and so -v misses as many: one in a thousand at the usual rate.
+To miss none, build the filter with --never and the lines that will be asked.
 Before the first key is reported absent, the checksum of the whole file is checked, since damage can
 hide keys. With --no-verify, a filter of more than 16 MiB is only read where it is asked.
 

@@ -51,12 +51,13 @@ A block list, from hosts or URLs:
 Lines that were not seen before:
   tail -f events.log | koel dedup              print each line once, as it arrives
   tail -F app.log | koel dedup --window 10m    once within ten minutes, which is all it remembers
-  koel build seen.txt --grow -o seen.koel      or remember them in a filter:
-  koel dedup today.txt | koel check -v seen.koel - > new.txt; koel add seen.koel new.txt
+  koel build seen.txt --grow --fpr 1e-6 -o seen.koel      or remember them in a filter, and miss
+  koel dedup today.txt | koel check -v seen.koel - > new.txt    up to one new line in a million:
+  koel add seen.koel new.txt
 
 Each night, what has changed between two lists:
-  koel build monday.txt -o monday.koel
-  koel check -v monday.koel tuesday.txt        print the lines that are new on Tuesday
+  koel build monday.txt --never tuesday.txt -o monday.koel      no line of Tuesday but Monday's
+  koel check -v monday.koel tuesday.txt                         print the lines that are new
 
 Also:
   koel plan --keys 10M --fpr 0.1%              memory needed, compared with other filters
