@@ -9,13 +9,13 @@
 
 use std::path::{Path, PathBuf};
 
-use koel::{Merge, MergeError};
+use koel::{CuckooFilter, Merge, MergeError, Store};
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::FilterFile;
 use crate::filter::sizing::{self, RATE};
 use crate::filter::target::OutArgs;
-use crate::quantity::{bytes, counted};
+use crate::quantity::{bytes, counted, grouped};
 use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
@@ -29,6 +29,9 @@ Build all filters with --grow, or build all with the same --keys.
 --fpr, --prefer and --seed must be the same, too.
 Growable filters have room for any union. Without --grow, --keys must be the number of keys in the
 union, or the first filter must be made growable (koel grow).
+
+A key that several filters have gets the sum of its counts, so that each copy can be removed again.
+With --max it gets the larger count, as in a union of sets. Copies beyond two take 16 bytes.
 
 False-positive rates add up: the union of 64 filters that have grown, each at 0.1%, is at up to
 6.4%. If all were built with --keys for the union, it keeps their --fpr.
@@ -59,10 +62,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (first, others) = args.filters.split_first().expect("clap requires two");
     let first_file = FilterFile::open(first)?;
     let mut union = first_file.load()?;
-    let mut files = vec![first_file];
+    let (mut files, mut repeated) = (vec![first_file], copies(&union));
     for path in others {
         let file = FilterFile::open(path)?;
-        union.merge(&file.view()?, how).map_err(|error| merge_failure(first, path, error))?;
+        let view = file.view()?;
+        union.merge(&view, how).map_err(|error| merge_failure(first, path, error))?;
+        repeated += copies(&view);
         files.push(file);
     }
     let mut dropped = 0;
@@ -80,8 +85,26 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         .json("corrections", union.corrections())
         .add("corrections_dropped", dropped, "corrections", corrections(dropped))
         .row(RATE, sizing::rates(&union))
-        .warning(sizing::rate_warning(&union));
+        .warning(sizing::rate_warning(&union))
+        .row("hint", copies_hint(&union, repeated));
     target.report(&report.text(args.json))
+}
+
+/// About how many copies of keys a filter has beyond one of each.
+fn copies(filter: &CuckooFilter<impl Store>) -> u64 {
+    filter.len() - sizing::distinct(filter)
+}
+
+/// A hint if keys of several filters are counted together although each filter has them once.
+fn copies_hint(union: &CuckooFilter, repeated: u64) -> String {
+    let shared = copies(union).saturating_sub(repeated);
+    if shared as f64 <= 0.1 * sizing::distinct(union) as f64 {
+        return String::new();
+    }
+    let shared = grouped(shared);
+    format!(
+        "about {shared} copies of keys that several filters have take memory; --max keeps one of each"
+    )
 }
 
 /// What is said of corrections that the union lacks.

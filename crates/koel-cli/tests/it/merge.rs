@@ -84,6 +84,20 @@ fn corrections_that_a_union_drops_are_counted_and_named() {
     assert!(ran.text().contains("refute those again (koel refute)"), "{}", ran.text());
 }
 
+#[test]
+fn keys_of_several_filters_that_are_counted_twice_give_a_hint() {
+    let shell = Shell::with_filter("a", &keys("key", 3000), "--keys 9000");
+    shell.build("b", &keys("key", 2000), "--keys 9000");
+    shell.build("other", &keys("other", 3000), "--keys 9000");
+    shell.build("twice", &copies(&keys("twice", 1000), 2), "--keys 9000");
+    let ran = shell.ok("merge a b -o sum");
+    assert!(ran.text().contains("copies of keys that several filters have"), "{}", ran.text());
+    assert!(ran.text().contains("--max keeps one of each"), "{}", ran.text());
+    for words in ["merge a b --max -o s", "merge a other -o s", "merge a twice -o s"] {
+        assert!(!shell.ok(words).text().contains("hint"), "{words}");
+    }
+}
+
 /// The second filter may be a pipe, which can be read only once.
 #[cfg(unix)]
 #[test]
