@@ -14,9 +14,11 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use koel::ImageError;
 use koel_lines::{ApplicationBytes, Format, Recipe, Separator, TakenOut};
 
 use crate::failure::{self, Failure, Refused};
+use crate::filter::file::FilterFile;
 use crate::identity::Identity;
 use crate::lines::{self, LineEnd, Lines, decode};
 use crate::lists::keys::{Given, Group, Keys, Rules};
@@ -49,6 +51,19 @@ pub(crate) struct Inputs {
 }
 
 impl InputArgs {
+    /// A failure to open the filter of a verb, which may have changed places with an input.
+    pub(crate) fn or_swapped(&self, failure: Failure) -> Failure {
+        let Failure::Image { path, error: ImageError::NotAFilter } = &failure else {
+            return failure;
+        };
+        let is_filter = |input: &&PathBuf| {
+            input.is_file() && FilterFile::open(input).is_ok_and(|file| file.view().is_ok())
+        };
+        let Some(filter) = self.inputs.iter().find(is_filter) else { return failure };
+        let sentence = format!("is not a Koel filter, but {} is: name it first", filter.display());
+        Failure::about(path, sentence)
+    }
+
     /// Looks at every input before any work is done, so that a wrong name fails at once.
     pub(crate) fn open(&self) -> Result<Inputs, Failure> {
         let rules = self.lines.rules()?;

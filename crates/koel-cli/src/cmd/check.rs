@@ -71,7 +71,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open(&args.filter)?;
-    let mut filter = file.checked(args.verify)?;
+    let opened = file.checked(args.verify);
+    let mut filter = opened.map_err(|failure| args.input.or_swapped(failure))?;
     let mut inputs = args.input.open()?;
     if args.url {
         inputs.read_urls();

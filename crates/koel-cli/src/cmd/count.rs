@@ -35,7 +35,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open(&args.filter)?;
-    let mut filter = file.checked(args.verify)?;
+    let opened = file.checked(args.verify);
+    let mut filter = opened.map_err(|failure| args.input.or_swapped(failure))?;
     // Damage can make any count too low.
     filter.before_absent()?;
     let filter = filter.view;

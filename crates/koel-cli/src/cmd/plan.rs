@@ -18,7 +18,8 @@ Examples:
   koel plan --keys 10M --memory 16MiB           what false-positive rate?
   koel plan --fpr 1e-6 --memory 1.5GiB          how many keys?
 
-Give two of the three options; the table shows the third figure.")]
+Give two of the three options; the table shows the third figure. Without --fpr, one of the others is
+enough: the rate is then 0.1%, as that of koel build.")]
 pub(crate) struct Args {
     /// Number of distinct keys, such as 121570 or 10M
     #[arg(long, value_name = "N", value_parser = quantity::parse_keys)]
@@ -40,14 +41,19 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// The rate that `koel build` has without `--fpr`.
+const USUAL_RATE: f64 = 0.001;
+
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let usual = args.fpr.unwrap_or(USUAL_RATE);
     let question = match (args.keys, args.fpr, args.memory) {
-        (Some(keys), Some(fpr), None) => Question::Memory { keys, fpr },
+        (Some(keys), _, None) => Question::Memory { keys, fpr: usual },
         (Some(keys), None, Some(memory)) => Question::Rate { keys, memory },
-        (None, Some(fpr), Some(memory)) => Question::Keys { fpr, memory },
+        (None, _, Some(memory)) => Question::Keys { fpr: usual, memory },
         _ => {
             return Err(Failure::Usage(
-                "give two of --keys, --fpr and --memory, such as `koel plan --keys 10M --fpr 0.1%`"
+                "give --keys or --memory, or two of --keys, --fpr and --memory, such as `koel plan \
+                 --keys 10M --fpr 0.1%`"
                     .to_owned(),
             ));
         }

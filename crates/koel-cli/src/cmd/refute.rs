@@ -64,7 +64,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut inputs = args.input.open()?;
     inputs.read_as_allowed();
-    let mut editing = Editing::open(&args.filter)?;
+    let editing = Editing::open(&args.filter);
+    let mut editing = editing.map_err(|failure| args.input.or_swapped(failure))?;
     let filter = &mut editing.filter;
     let format = inputs.use_recipe_of(&args.filter, filter.application())?;
     let asked = if args.parents { Names::WithParents(format) } else { Names::Key };

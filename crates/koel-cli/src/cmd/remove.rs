@@ -40,7 +40,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut inputs = args.input.open()?;
-    let mut editing = Editing::open(&args.filter)?;
+    let editing = Editing::open(&args.filter);
+    let mut editing = editing.map_err(|failure| args.input.or_swapped(failure))?;
     inputs.use_recipe_of(&args.filter, editing.filter.application())?;
     let mut lines: u64 = 0;
     let before = editing.filter.len();

@@ -67,13 +67,21 @@ impl ShapeArgs {
 
     /// An empty filter for `keys` keys, or for one if `keys` is 0.
     pub(crate) fn build(&self, keys: u64, fpr: f64) -> Result<CuckooFilter, Failure> {
-        self.builder(keys, fpr).build().map_err(|error| self.failure(fpr, &error))
+        self.builder(keys, fpr).build().map_err(|error| self.failure(keys, fpr, &error))
     }
 
     /// An error of a builder, with the lowest rate that is possible where that is the remedy.
-    fn failure(&self, fpr: f64, error: &BuildError) -> Failure {
+    fn failure(&self, keys: u64, fpr: f64, error: &BuildError) -> Failure {
         let plan = |keys, fpr| self.builder(keys, fpr).plan();
-        size_failure(fpr, error, plan)
+        match (error, plan(keys, fpr)) {
+            (BuildError::NoMemory, Ok(plan)) => Failure::Usage(format!(
+                "the filter for {} would take {}, for which the system has no memory; give fewer \
+                 --keys, a larger --fpr, or --memory",
+                quantity::counted(keys, "key"),
+                quantity::bytes(plan.size_in_bytes as u64)
+            )),
+            _ => size_failure(fpr, error, plan),
+        }
     }
 
     /// An empty growable filter for `--keys`, or for an unknown number of keys.
@@ -119,12 +127,12 @@ impl ShapeArgs {
 
     /// The size of the filter that [`Self::build`] would build.
     pub(crate) fn plan(&self, keys: u64, fpr: f64) -> Result<Plan, Failure> {
-        self.builder(keys, fpr).plan().map_err(|error| self.failure(fpr, &error))
+        self.builder(keys, fpr).plan().map_err(|error| self.failure(keys, fpr, &error))
     }
 
     /// The plan to build that filter in pieces.
     pub(crate) fn pieces(&self, keys: u64, fpr: f64) -> Result<PiecePlan, Failure> {
-        self.builder(keys, fpr).pieces().map_err(|error| self.failure(fpr, &error))
+        self.builder(keys, fpr).pieces().map_err(|error| self.failure(keys, fpr, &error))
     }
 
     fn builder(&self, keys: u64, fpr: f64) -> Builder<CuckooFilter> {

@@ -34,6 +34,10 @@ pub(crate) struct OutArgs {
     /// Replace OUT even if it is not a filter, or is read-only
     #[arg(long, display_order = 45)]
     force: bool,
+
+    /// Print no report
+    #[arg(long, display_order = 46, conflicts_with = "json")]
+    quiet: bool,
 }
 
 /// A target that may be written.
@@ -42,6 +46,8 @@ pub(crate) struct Target<'a> {
     path: &'a Path,
     /// Whether it is a filter with a secret now.
     has_secret: bool,
+    /// Whether the report is left out.
+    is_quiet: bool,
     /// Locked until closed.
     _lock: Option<File>,
 }
@@ -54,7 +60,8 @@ impl OutArgs {
     /// Checks the target and locks it.
     pub(crate) fn open(&self) -> Result<Target<'_>, Failure> {
         let path = &*self.out;
-        let new = Target { path, has_secret: false, _lock: None };
+        let is_quiet = self.quiet;
+        let new = Target { path, has_secret: false, is_quiet, _lock: None };
         if output::is_stdout(path) {
             return refuse_terminal(&io::stdout()).map(|()| new);
         }
@@ -66,7 +73,7 @@ impl OutArgs {
         self.check_file(&metadata)?;
         output::before_replacing(path)?;
         let lock = file::lock_output(path);
-        Ok(Target { path, has_secret: has_secret(path), _lock: lock })
+        Ok(Target { path, has_secret: has_secret(path), is_quiet, _lock: lock })
     }
 
     /// Checks an existing file.
@@ -133,9 +140,9 @@ impl Target<'_> {
         if is_keyed(hasher) && !self.has_secret { Readers::Owner } else { Readers::Usual }
     }
 
-    /// Prints the report on the written filter.
+    /// Prints the report on the written filter, unless nothing is to be said.
     pub(crate) fn report(&self, text: &str) -> Result<Outcome, Failure> {
-        output::report_on(self.path, text)
+        if self.is_quiet { Ok(Outcome::Done) } else { output::report_on(self.path, text) }
     }
 }
 

@@ -46,3 +46,17 @@ fn every_shell_has_completions() {
         assert!(shell.ok(&format!("completions {name}")).text().contains("dedup"), "{name}");
     }
 }
+
+#[test]
+fn the_manual_has_a_page_for_each_verb() {
+    let shell = Shell::new();
+    assert!(
+        shell.ok("man build").text().contains("koel\\-build"),
+        "{}",
+        shell.ok("man build").text()
+    );
+    assert!(shell.ok("man store import").text().contains("import"));
+    assert_ne!(shell.ok("man").text(), shell.ok("man store").text());
+    shell.run("man bild").fails("koel has no verb bild; there are build, check");
+    shell.run("man build x").fails("has no verb x");
+}

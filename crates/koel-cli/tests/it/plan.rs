@@ -147,3 +147,12 @@ fn plan_promises_no_growth_that_a_filter_cannot_do() {
     shell.write("list", lines(&keys("key", 9)));
     shell.run("build list --grow --keys 20G -o new").fails("20000000000 keys are too many");
 }
+
+#[test]
+fn without_a_rate_the_plan_is_that_of_a_build_without_one() {
+    let shell = Shell::new();
+    assert_eq!(shell.ok("plan --keys 1M").text(), shell.ok("plan --keys 1M --fpr 0.1%").text());
+    assert_eq!(shell.ok("plan --memory 1M").text(), shell.ok("plan --fpr 1e-3 --memory 1M").text());
+    shell.run("plan --fpr 1e-3").fails("give --keys or --memory");
+    shell.run("plan").fails("give --keys or --memory");
+}

@@ -58,8 +58,7 @@ fn every_wrong_use_gives_its_exit_code_and_one_line_with_the_remedy() {
         ("dedup - -", 2, "name `-` once"),
         ("build list -o new --fps 0.1", 2, "--fpr"),
         ("merge set -o new", 2, "koel merge --help"),
-        ("plan --keys 10M", 2, "give two of --keys, --fpr and --memory"),
-        ("plan --keys 10M --fpr 0.1 --memory 1M", 2, "give two"),
+        ("plan --keys 10M --fpr 0.1 --memory 1M", 2, "or two of --keys"),
         ("plan --keys 10M --memory many", 2, "such as 64M or 1.5GiB"),
         ("plan --keys 10M --memory many", 2, "koel plan --help"),
         ("chek set list", 2, "check"),
@@ -138,4 +137,34 @@ fn without_a_verb_the_help_is_printed_and_the_exit_code_is_2() {
     let ran = Shell::new().run("");
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("Examples:"));
+}
+
+#[test]
+fn a_list_before_its_filter_is_answered_with_their_order() {
+    let shell = Shell::with_filter("set", &crate::support::keys("a", 9), "");
+    shell.write("list.txt", "a\n");
+    for verb in ["check", "count", "add", "remove", "refute"] {
+        let ran = shell.run(&format!("{verb} list.txt set"));
+        ran.fails("list.txt is not a Koel filter, but set is: name it first");
+        shell.run(&format!("{verb} list.txt list.txt")).fails("build one with `koel build`");
+    }
+}
+
+#[test]
+fn a_filter_without_memory_is_refused_with_its_size() {
+    let shell = Shell::with("list", "a\n");
+    shell
+        .run("build list --keys 1T -o set")
+        .fails("would take 1.4 TiB, for which the system has no");
+}
+
+#[test]
+fn quiet_verbs_print_no_report() {
+    let shell = Shell::with("list", "a\n");
+    for words in ["build list --quiet --keys 9 -o set", "merge set set --quiet -o sum"] {
+        let ran = shell.ok(words);
+        assert_eq!((ran.text(), &*ran.err), ("", ""), "{words}");
+    }
+    shell.run("build list --quiet --json -o set").fails("cannot be used with");
+    assert_eq!(shell.ok("check sum list").text(), "a\n");
 }
