@@ -44,7 +44,7 @@ def test_the_bytes_depend_on_the_keys_only(multi: bool, tmp_path: Path) -> None:
     assert seen.count(5) == (3 if multi else 1)
     one_by_one = koel.CuckooFilter(3_000_000)
     one_by_one.update(keys, multi=multi)
-    assert len(seen) == len(one_by_one)
+    assert len(seen) == len(one_by_one) and seen == one_by_one
 
 
 def test_keys_of_any_type_are_those_of_a_filter() -> None:

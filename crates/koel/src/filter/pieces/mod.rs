@@ -1,4 +1,4 @@
-//! A filter that many machines build in pieces, byte for byte as one machine would build it.
+//! A filter that many machines build in pieces. Its bytes depend on the plan and the keys alone.
 //!
 //! Both buckets of a key lie in one segment of the table, which the top bits of its address name.
 //! Segments do not depend on each other, and a file is the segments in a row. So machines exchange
