@@ -38,8 +38,8 @@ impl Answer for u64 {
 
 /// Which keys were missing, and how the answers are returned.
 pub(crate) struct Shape {
-    /// Lengths of the dimensions of a numpy array.
-    dimensions: Vec<usize>,
+    /// Lengths of the dimensions of a numpy array. `None` for one dimension.
+    dimensions: Option<Vec<usize>>,
     /// The number of keys, missing ones included, as far as `present` is kept.
     rows: usize,
     /// Whether each key is there. `None` if all are.
@@ -53,12 +53,12 @@ pub(crate) struct Shape {
 impl Shape {
     /// One dimension, as numpy.
     pub(crate) fn flat() -> Self {
-        Self { dimensions: Vec::new(), rows: 0, present: None, is_masked: false, origin: None }
+        Self { dimensions: None, rows: 0, present: None, is_masked: false, origin: None }
     }
 
     /// A numpy array of these dimensions.
     pub(crate) fn numpy(dimensions: &[usize]) -> Self {
-        Self { dimensions: dimensions.to_vec(), ..Self::flat() }
+        Self { dimensions: Some(dimensions.to_vec()), ..Self::flat() }
     }
 
     /// A masked array of these dimensions. Its rows are still to be added.
@@ -114,10 +114,10 @@ impl Shape {
                 Some(&[("mask", mask)].into_py_dict(py)?),
             )?;
         }
-        if self.dimensions.len() < 2 {
-            return Ok(array);
+        match self.dimensions {
+            None => Ok(array),
+            Some(dimensions) => array.call_method1("reshape", (PyTuple::new(py, dimensions)?,)),
         }
-        array.call_method1("reshape", (PyTuple::new(py, self.dimensions)?,))
     }
 
     /// The answers so far as an array of one dimension: of the first rows, missing ones included.

@@ -66,6 +66,9 @@ impl IntoException for BuildError {
         match self {
             Self::NoMemory => PyMemoryError::new_err(self.to_string()),
             Self::Full(full) => full.into_exception(),
+            Self::Rate { rate } => PyValueError::new_err(format!(
+                "error_rate is above 0 and below 1, such as 0.001, not {rate:?}"
+            )),
             _ => PyValueError::new_err(self.to_string()),
         }
     }

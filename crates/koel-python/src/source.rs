@@ -7,6 +7,7 @@
 //! | other numpy arrays, lists, any iterable | hashed object by object | numpy |
 //! | Arrow array or stream | hashed in place (`arrow.rs`) | Arrow, with the nulls of the keys |
 //! | pandas Series or Index | as numpy or as Arrow | numpy; false or 0 for a missing key |
+//! | pandas MultiIndex | hashed tuple by tuple | numpy |
 
 use arrow_buffer::NullBuffer;
 use koel::KeyHash;
@@ -39,7 +40,7 @@ pub(crate) fn read(
     }
     match library(keys)?.as_str() {
         "pandas" => return read_pandas(batch, keys, shape),
-        "polars" => refuse_pointers(keys)?,
+        "polars" => refuse_of_polars(keys)?,
         _ => {}
     }
     if arrow::is_arrow(keys)? {
@@ -93,6 +94,10 @@ fn read_pandas(batch: &mut Batch<'_>, keys: &Bound<'_, PyAny>, shape: &mut Shape
     if keys.hasattr("columns")? {
         return Err(PyTypeError::new_err("keys are one column, not a DataFrame; pass df[name]"));
     }
+    // A MultiIndex: its rows are tuples, which are keys.
+    if keys.hasattr("levels")? {
+        return batch.read_objects(keys);
+    }
     let dtype = keys.getattr("dtype")?;
     let is_numpy = dtype.is_instance_of::<numpy::PyArrayDescr>();
     let kind = dtype.getattr("kind")?.extract::<String>()?;
@@ -116,10 +121,19 @@ fn add_present(shape: &mut Shape, present: &Bound<'_, PyAny>) -> PyResult<()> {
     shape.add_rows(present.len(), Some(&NullBuffer::from(present)))
 }
 
-/// A Series of Python objects, whose Arrow array holds pointers.
-fn refuse_pointers(keys: &Bound<'_, PyAny>) -> PyResult<()> {
-    if keys.hasattr("dtype")? && keys.getattr("dtype")?.to_string() == "Object" {
-        return Err(PyTypeError::new_err("a polars Series of Object is no batch; pass to_list()"));
+/// Objects of polars that are no column of Arrow: frames, and a Series of Python objects, whose
+/// array holds pointers, or of 128 bits, which Arrow does not have.
+fn refuse_of_polars(keys: &Bound<'_, PyAny>) -> PyResult<()> {
+    let name = keys.get_type().name()?.to_string();
+    if name == "LazyFrame" || name == "DataFrame" {
+        let collected = if name == "LazyFrame" { "frame.collect()" } else { "frame" };
+        let message = format!("keys are one column, not a {name}; pass {collected}[name]");
+        return Err(PyTypeError::new_err(message));
+    }
+    let dtype = if keys.hasattr("dtype")? { keys.getattr("dtype")?.to_string() } else { name };
+    if ["Object", "Int128", "UInt128"].contains(&dtype.as_str()) {
+        let message = format!("a polars Series of {dtype} is no batch; pass to_list()");
+        return Err(PyTypeError::new_err(message));
     }
     Ok(())
 }

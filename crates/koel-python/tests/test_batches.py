@@ -254,3 +254,51 @@ def test_a_width_that_is_too_small() -> None:
             f.update([key], width=32)
     with pytest.raises(ValueError, match="not 7"):
         f.update([1], width=7)  # type: ignore
+
+
+def test_an_array_without_dimensions_has_such_an_answer() -> None:
+    f = koel.CuckooFilter(1000)
+    f.update([5, "a"])
+    for keys in (np.array(5), np.array("a"), np.ma.array(5), np.array(5, dtype=object)):
+        answers: list[Any] = [
+            f.contains_many(keys), f.count_many(keys), f.add_many(keys), f.remove_many(keys),
+        ]
+        assert [answer.shape for answer in answers] == [()] * 4
+        assert [answer.item() for answer in answers] == [True, 1, False, True]
+        f.update([5, "a"])
+    assert f.contains_many(np.ma.array(5, mask=True)).shape == ()
+    assert f.contains_many(np.empty((0, 3), int)).shape == (0, 3)
+
+
+def test_what_is_no_column_of_keys_is_refused_in_words_of_ours() -> None:
+    f = koel.CuckooFilter(1000)
+    frame = pl.DataFrame({"name": ["a"]})
+    others: list[tuple[Any, str]] = [
+        (frame, r"not a DataFrame; pass frame\[name\]"),
+        (frame.lazy(), r"not a LazyFrame; pass frame.collect\(\)\[name\]"),
+        (pl.Series([1], dtype=pl.Int128), r"Series of Int128 is no batch; pass to_list\(\)"),
+        (pl.Series([object()], dtype=pl.Object), r"pass to_list\(\)"),
+        (pd.DataFrame({"name": ["a"]}), r"pass df\[name\]"),
+    ]
+    for keys, words in others:
+        for batch in (f.contains_many, f.add_many, f.update, f.refute_many):
+            with pytest.raises(TypeError, match=words):
+                batch(keys)
+    rows = pd.MultiIndex.from_tuples([("a", 1), ("b", 2)])
+    f.add(("b", 2))
+    assert f.contains_many(rows).tolist() == [False, True]
+    assert f.update(rows) == 1 and ("a", 1) in f
+
+
+def test_a_wrong_setting_is_named() -> None:
+    untyped: Any = koel.CuckooFilter
+    for arguments, error, words in [
+        ((1e6,), TypeError, "(?s)expected an int, not float.*capacity"),
+        ((-1,), ValueError, "(?s)from 0 to.*capacity"),
+        (("many",), TypeError, "capacity"),
+        ((1000, 0), ValueError, r"error_rate is above 0 and below 1, such as 0.001, not 0.0"),
+        ((1000, 1.5), ValueError, "error_rate.*not 1.5"),
+        ((1000, "low"), TypeError, "error_rate"),
+    ]:
+        with pytest.raises(error, match=words):
+            untyped(*arguments)
