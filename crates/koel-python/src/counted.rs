@@ -18,10 +18,10 @@ pub(crate) fn key_error(key: &Bound<'_, PyAny>) -> PyErr {
     PyKeyError::new_err(key.clone().unbind())
 }
 
-/// Implements removal for a class with keys alone. `$new` is an example of a call that makes one,
-/// `$copy` the words for one of several copies, if there can be several.
+/// Implements removal for a class with keys alone. `$new` and `$add` are examples of calls that
+/// make one and add to it, `$copy` the words for one of several copies, if there can be several.
 macro_rules! removal_face {
-    ($Face:ident, $new:literal, $copy:literal) => {
+    ($Face:ident, $new:literal, $add:literal, $copy:literal) => {
         #[pymethods]
         impl $Face {
             #[doc = concat!(
@@ -54,8 +54,7 @@ macro_rules! removal_face {
                 "Takes the keys, and `width`, as `contains_many` does.\n\n",
                 "    >>> import koel\n",
                 "    >>> f = ", $new, "\n",
-                "    >>> f.update(['ada'])\n",
-                "    1\n",
+                "    >>> ", $add, "\n",
                 "    >>> f.remove_many(['ada', 'mary'])\n",
                 "    array([ True, False])\n",
             )]

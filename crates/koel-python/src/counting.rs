@@ -64,7 +64,12 @@ face!(
     "koel.CountingFilter(1000)",
     "f.update(['ada'])\n    1"
 );
-removal_face!(CountingFilter, "koel.CountingFilter(1000)", "one copy of ");
+removal_face!(
+    CountingFilter,
+    "koel.CountingFilter(1000)",
+    "f.update(['ada'])\n    1",
+    "one copy of "
+);
 counted_face!(CountingFilter, "CountingFilter");
 
 #[pymethods]
@@ -106,8 +111,9 @@ impl CountingFilter {
         self.contents.write(key.py(), |contents| contents.owned()?.add(&hash, times.0).or_raise())
     }
 
-    /// Counts each of many keys. Returns how many there were. A mapping, such as a `Counter`,
-    /// raises TypeError: use `add(key, times)` for each of its items.
+    /// Counts each of many keys, those of one iterable or of several. Returns how many there were.
+    /// A mapping, such as a `Counter`, raises TypeError: use `add(key, times)` for each of its
+    /// items.
     ///
     /// Takes the keys, and `width`, as `contains_many` does. Skips missing keys (null). Raises
     /// `koel.Full` at the first key that finds no room. Whatever it raises, the keys before that
@@ -117,9 +123,9 @@ impl CountingFilter {
     ///     >>> visits = koel.CountingFilter(1000)
     ///     >>> visits.update(["ada", "mary", "ada"])
     ///     3
-    #[pyo3(signature = (keys, *, width=64))]
-    fn update(&self, keys: &Bound<'_, PyAny>, width: u32) -> PyResult<usize> {
-        refuse_mapping(keys)?;
+    #[pyo3(signature = (*keys, width=64))]
+    fn update(&self, keys: &Bound<'_, PyTuple>, width: u32) -> PyResult<usize> {
+        keys.iter().try_for_each(|keys| refuse_mapping(&keys))?;
         let work = self.contents.change(|filter, chunk, counted| {
             counted.fill(true);
             let before = filter.len();

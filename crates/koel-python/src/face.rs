@@ -105,9 +105,9 @@ macro_rules! face {
             }
 
             #[doc = concat!(
-                "Whether the host of a URL, or one of its parent domains, is in. Where keys are\n",
-                "not hosts, the text is also looked up as it is: what `koel check --url` asks.\n",
-                "Each of these lookups may be a false positive.\n\n",
+                "Whether the host of a URL, or one of its parent domains, is in.\n\n",
+                "Where keys are not hosts, the text is also looked up as it is: what `koel check\n",
+                "--url` asks. Each of these lookups may be a false positive.\n\n",
                 "Raises ValueError for a text without a host that is not in as it is.\n\n",
                 "    >>> import koel\n",
                 "    >>> f = ", $new, "\n    >>> ", $add, "\n",
@@ -125,9 +125,10 @@ macro_rules! face {
             }
 
             #[doc = concat!(
-                "The options of `koel build` without which a text is another key: empty if a key\n",
-                "is the text itself. A `str` or `bytes` becomes a key with them, so of a filter of\n",
-                "hosts ask for a host or a URL. None if this version does not know them.\n\n",
+                "The options of `koel build` without which a text is another key.\n\n",
+                "Empty if a key is the text itself. A `str` or `bytes` becomes a key with them, so\n",
+                "of a filter of hosts ask for a host or a URL. None if this version does not know\n",
+                "them.\n\n",
                 "    >>> import koel\n",
                 "    >>> f = ", $new, "\n",
                 "    >>> f.line_options\n",

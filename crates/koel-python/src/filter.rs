@@ -78,7 +78,7 @@ face!(
     "f.update(['ada'])\n    1"
 );
 
-removal_face!(CuckooFilter, "koel.CuckooFilter(1000)", "one copy of ");
+removal_face!(CuckooFilter, "koel.CuckooFilter(1000)", "f.update(['ada'])\n    1", "one copy of ");
 counted_face!(CuckooFilter, "CuckooFilter");
 
 #[pymethods]
@@ -149,7 +149,8 @@ impl CuckooFilter {
         many::answers(keys, self.with_width(width)?, work)
     }
 
-    /// Adds many keys, as `add` does for each in order. Returns how many were added.
+    /// Adds many keys, those of one iterable or of several, as `add` does for each in order.
+    /// Returns how many were added.
     ///
     /// Takes the keys, and `width`, as `contains_many` does. Skips missing keys (null). Raises
     /// `koel.Full` at the first key that finds no room. Whatever it raises, the keys before that
@@ -160,12 +161,12 @@ impl CuckooFilter {
     ///     >>> seen = koel.CuckooFilter(1000)
     ///     >>> seen.update(["ada", "mary", "ada"])
     ///     2
-    ///     >>> seen.update(range(500))
+    ///     >>> seen.update(range(400), range(500))
     ///     500
-    #[pyo3(signature = (keys, *, multi=false, width=64))]
-    fn update(&self, keys: &Bound<'_, PyAny>, multi: bool, width: u32) -> PyResult<usize> {
+    #[pyo3(signature = (*keys, multi=false, width=64))]
+    fn update(&self, keys: &Bound<'_, PyTuple>, multi: bool, width: u32) -> PyResult<usize> {
         if multi {
-            refuse_mapping(keys)?;
+            keys.iter().try_for_each(|keys| refuse_mapping(&keys))?;
         }
         let work = self.contents.change(|filter, chunk, added: &mut [bool]| {
             with_keys!(chunk, keys => if multi {

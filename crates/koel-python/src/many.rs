@@ -12,6 +12,7 @@
 //! Cost: the memory of the answers; of one chunk of them if they are only counted.
 
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::answer::{Answer, Shape};
 use crate::batch::{Batch, Chunk, more};
@@ -141,19 +142,24 @@ pub(crate) fn answers<'py, A: Answer>(
     Err(attach(py, error, rows, shape.give_first(py, answers)?))
 }
 
-/// The number of keys whose answer is true.
+/// The number of keys of some batches, one after the other, whose answer is true.
 pub(crate) fn count(
-    keys: &Bound<'_, PyAny>,
+    batches: &Bound<'_, PyTuple>,
     hashing: Hashing,
     work: impl Fn(Python<'_>, Chunk<'_>, &mut [bool]) -> Result<(), Stopped>,
 ) -> PyResult<usize> {
-    let mut count = 0;
-    let (progress, read) = run(keys, hashing, work, |answers| {
-        count += answers.drain(..).filter(|&answer| answer).count();
-        Ok(())
-    });
-    let done = progress.shape.rows_of(progress.done);
-    read.map(|()| count).map_err(|error| attach(keys.py(), error, done, count))
+    let (mut count, mut done) = (0, 0);
+    // Without any, the work is still to set the time, or to refuse to change a memory map.
+    let none = batches.is_empty().then(|| batches.clone().into_any());
+    for keys in batches.iter().chain(none) {
+        let (progress, read) = run(&keys, hashing, &work, |answers| {
+            count += answers.drain(..).filter(|&answer| answer).count();
+            Ok(())
+        });
+        done += progress.shape.rows_of(progress.done);
+        read.map_err(|error| attach(keys.py(), error, done, count))?;
+    }
+    Ok(count)
 }
 
 /// Passes on what the work finds in each chunk. Returns the number of keys. A key that fails leaves

@@ -1,5 +1,6 @@
 """Every class, method and property is documented, and every example in the documentation runs."""
 
+import ast
 import doctest
 import inspect
 from collections.abc import Iterator
@@ -63,6 +64,34 @@ def test_stubs_have_every_name() -> None:
             for attribute in vars(thing):
                 if not attribute.startswith("_"):
                     assert f"def {attribute}(" in stubs, f"{name}.{attribute}"
+
+
+def first_words(text: str | None) -> str:
+    return " ".join((text or "").split("\n\n")[0].split())
+
+
+def test_stubs_have_the_first_words_of_the_documentation() -> None:
+    """Editors show them before anything is imported."""
+    stubs = ast.parse(Path(koel.__file__).with_name("_koel.pyi").read_text())
+    faces = [koel.CuckooFilter, koel.CountingFilter, koel.Maplet, koel.ExpiringFilter]
+    compared = 0
+    for stub in stubs.body:
+        if not isinstance(stub, ast.ClassDef) or stub.name.startswith("_Arrow"):
+            continue
+        classes = [getattr(koel, stub.name)] if hasattr(koel, stub.name) else faces
+        if stub.name != "Full" and classes is not faces:
+            assert first_words(ast.get_docstring(stub)) == first_words(inspect.getdoc(classes[0]))
+        seen: set[str] = set()
+        for function in stub.body:
+            name = getattr(function, "name", "_")
+            if not isinstance(function, ast.FunctionDef) or name in seen or name.startswith("_"):
+                continue
+            seen.add(name)
+            real = [inspect.getdoc(vars(it)[name]) for it in classes if name in vars(it)]
+            words = first_words(ast.get_docstring(function))
+            assert words and words in map(first_words, real), f"{stub.name}.{name}"
+            compared += 1
+    assert compared > 80
 
 
 def test_printed_arrays_are_those_of_this_numpy() -> None:

@@ -4,6 +4,7 @@ import copy
 import datetime
 import pickle
 from pathlib import Path
+from typing import Any
 
 import koel
 import numpy as np
@@ -52,12 +53,14 @@ class Window(RuleBasedStateMachine):
     @rule(key=drawn, refresh=st.booleans())
     def add(self, key: int, refresh: bool) -> None:
         is_new = self.stamp(key, refresh)
-        assert [f.add(key, refresh=refresh) for f in self.filters] == [is_new] * 2
+        assert [f.add(key, now=2 * self.step, refresh=refresh) for f in self.filters] == [is_new] * 2
 
     @rule(key=drawn, ttl=st.integers(0, WINDOW), refresh=st.booleans())
     def add_for_a_time(self, key: int, ttl: int, refresh: bool) -> None:
         age = self.age(key)
-        assert [f.add(key, ttl=ttl, refresh=refresh) for f in self.filters] == [age is None] * 2
+        now = 2 * self.step
+        added = [f.add(key, now=now, ttl=ttl, refresh=refresh) for f in self.filters]
+        assert added == [age is None] * 2
         start = 12 - -(-ttl // 2)
         if age is None or refresh and start < age:
             self.stamps[key] = self.step - start
@@ -137,13 +140,13 @@ def test_files_are_opened_and_mapped(tmp_path: Path) -> None:
 
 def test_a_full_filter_fails_evicts_or_grows() -> None:
     with pytest.raises(koel.Full, match="1000"):
-        koel.ExpiringFilter(1000, window=60).update(range(5000))
+        koel.ExpiringFilter(1000, window=60).update(range(5000), now=0)
     evicting = koel.ExpiringFilter(1000, window=60, when_full="evict")
-    assert evicting.update(range(5000)) > 4950 and evicting.evicted > 3000
+    assert evicting.update(range(5000), now=0) > 4950 and evicting.evicted > 3000
     assert evicting.youngest_evicted == 0 and evicting.when_full == "evict"
     growing = koel.ExpiringFilter(10_000, window=60, grow=True)
     before = growing.nbytes
-    assert growing.update(range(100_000)) > 99_000 and growing.nbytes > 5 * before
+    assert growing.update(range(100_000), now=0) > 99_000 and growing.nbytes > 5 * before
     assert growing.contains_many(range(100_000)).all() and growing.evicted == 0
     growing.advance(1000)
     growing.shrink_to_fit()
@@ -168,20 +171,32 @@ def test_times_are_whole_numbers_or_floats() -> None:
     assert (seen.window, seen.step) == (60, 10)
     assert seen.add("a", now=1019.9) and seen.step_began == 1010
     assert not seen.add("a", now=np.float64(1020)) and not seen.add("a", now=np.int64(3))
-    assert seen.add("b", ttl=10.5) and seen.age("b") == 4
+    assert seen.add("b", now=1020, ttl=10.5) and seen.age("b") == 4
     for wrong in [-1, -0.5, float("nan"), float("inf"), 2.0**63]:
         with pytest.raises(ValueError, match="from 0 to"):
             seen.advance(wrong)
     with pytest.raises(TypeError, match="int, a float, a datetime"):
         seen.advance("now")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="61"):
-        seen.add("c", ttl=61)
+        seen.add("c", now=0, ttl=61)
     with pytest.raises(ValueError, match="'fail' or 'evict'"):
         koel.ExpiringFilter(1000, window=60, when_full="oldest")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="window"):
         koel.ExpiringFilter(1000, window=0)
     with pytest.raises(TypeError, match="window"):
         koel.ExpiringFilter(1000)  # type: ignore[call-arg]
+
+
+def test_a_key_without_a_time_is_refused_since_it_would_never_expire() -> None:
+    seen = koel.ExpiringFilter(1000, window=60)
+    untyped: Any = seen
+    for add in (untyped.add, untyped.add_many, untyped.update):
+        with pytest.raises(TypeError, match="now"):
+            add(["key"])
+        with pytest.raises(TypeError, match="(?s)a time is an int.*now"):
+            add(["key"], now=None)
+    assert len(seen) == 0 and seen.update(["a", "b"], ["c"], now=100) == 3
+    assert seen.update(now=1000) == 0 and len(seen) == 0
 
 
 def test_times_are_datetimes_in_seconds() -> None:
@@ -191,5 +206,5 @@ def test_times_are_datetimes_in_seconds() -> None:
     assert seen.window == 600 and seen.add("a", now=start) and not seen.add("a", now=start + minute)
     assert seen.step_began == start.timestamp() + 50 and seen.step == 25
     assert seen.contains_at("a", start + 9 * minute) and not seen.contains_at("a", start + 11 * minute)
-    assert seen.add("b", ttl=minute) and not seen.contains_at("b", start + 3 * minute)
+    assert seen.add("b", now=start + minute, ttl=minute) and not seen.contains_at("b", start + 3 * minute)
     assert seen.add_many(["a"], now=pd.Timestamp(start) + pd.Timedelta(minutes=20)).all()

@@ -48,11 +48,15 @@ def test_keys_of_a_collection_are_checked_before_the_first_change(
     collection: Callable[[list[Any]], Any],
 ) -> None:
     keys = collection(words_with(1.5, CHUNK + 100, CHUNK + 200))
-    filters = koel.CuckooFilter(400_000), koel.ExpiringFilter(400_000, window=60)
-    for f in filters:
-        for method in (f.add_many, f.update, f.remove_many):
-            f.add(0)
-            error = failed(lambda: method(keys), TypeError)
+    plain, expiring = koel.CuckooFilter(400_000), koel.ExpiringFilter(400_000, window=60)
+    cases: list[tuple[Any, dict[str, int]]] = [(plain, {}), (expiring, {"now": 0})]
+    for f, now in cases:
+        methods: list[tuple[Any, dict[str, int]]] = [
+            (f.add_many, now), (f.update, now), (f.remove_many, {}),
+        ]
+        for method, options in methods:
+            f.add(0, **now)
+            error = failed(lambda: method(keys, **options), TypeError)
             assert error.done == 0 and len(f) == 1
             assert np.array_equal(error.answers, [] if method != f.update else 0)
     counting = koel.CountingFilter(400_000)
@@ -88,16 +92,32 @@ def makers() -> dict[str, Callable[[], Any]]:
 @pytest.mark.parametrize("kind", [np.array, list, pa.array, lambda keys: iter(keys.tolist())])
 def test_a_full_filter_says_which_keys_are_in(name: str, kind: Callable[[Any], Any]) -> None:
     f, single = makers()[name](), makers()[name]()
+    now = {"now": 0} if name == "expiring" else {}
     # Every third key comes twice, so some answers are False.
     keys = np.array([key - (key % 3 == 1) for key in range(5000)])
-    error = failed(lambda: f.add_many(kind(keys)), koel.Full)
-    answers = [single.add(int(key)) for key in keys[: error.done]]
+    error = failed(lambda: f.add_many(kind(keys), **now), koel.Full)
+    answers = [single.add(int(key), **now) for key in keys[: error.done]]
     assert error.answers.tolist() == answers and f == single
     with pytest.raises(koel.Full):
-        single.add(int(keys[error.done]))
+        single.add(int(keys[error.done]), **now)
     # A retry with what is left does not report a key as seen that was not answered.
-    again = failed(lambda: f.add_many(kind(keys[error.done :])), koel.Full)
+    again = failed(lambda: f.add_many(kind(keys[error.done :]), **now), koel.Full)
     assert again.done == 0 == len(again.answers)
+
+
+def test_several_iterables_are_one_batch() -> None:
+    f = koel.CuckooFilter(1000)
+    assert f.update(range(100), ["a", "b"], np.arange(50, 150)) == len(f) == 152
+    assert f.update() == 0
+    last: Any = iter([1, "c", 1.5, "d"])
+    error = failed(lambda: f.update(range(150, 160), last), TypeError)
+    assert (error.done, error.answers, len(f), "c" in f) == (12, 11, 163, True)
+    c = koel.CountingFilter(1000)
+    assert c.update(["a", "b"], ["a"]) == 3
+    assert c.count("a") == 2
+    with pytest.raises(TypeError, match="would not be counted"):
+        c.update(["a"], {"a": 5})  # the mapping is refused before anything is counted
+    assert c.count("a") == 2
 
 
 def test_missing_keys_count_as_done() -> None:

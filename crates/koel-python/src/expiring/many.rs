@@ -2,8 +2,9 @@
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
-use super::{ExpiringFilter, Ticks, advance};
+use super::{ExpiringFilter, Ticks};
 use crate::batch::{Chunk, more, with_keys};
 use crate::body::with_filter;
 use crate::many::{self, Stopped};
@@ -21,32 +22,33 @@ impl ExpiringFilter {
     ///     >>> seen = koel.ExpiringFilter(1000, window=600)
     ///     >>> seen.add_many(["ada", "mary", "ada"], now=1000)
     ///     array([ True,  True, False])
-    #[pyo3(signature = (keys, *, now=None, refresh=false, width=64))]
+    #[pyo3(signature = (keys, *, now, refresh=false, width=64))]
     fn add_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
-        now: Option<Ticks>,
+        now: Ticks,
         refresh: bool,
         width: u32,
     ) -> PyResult<Bound<'py, PyAny>> {
-        many::answers(keys, self.with_width(width)?, self.adding(now.as_ref(), refresh))
+        many::answers(keys, self.with_width(width)?, self.adding(now, refresh))
     }
 
-    /// Adds many keys, as `add_many` does. Returns how many were added.
+    /// Adds many keys, those of one iterable or of several, as `add_many` does. Returns how many
+    /// were added.
     ///
     ///     >>> import koel
     ///     >>> seen = koel.ExpiringFilter(1000, window=600)
-    ///     >>> seen.update(["ada", "mary", "ada"])
+    ///     >>> seen.update(["ada", "mary", "ada"], now=1000)
     ///     2
-    #[pyo3(signature = (keys, *, now=None, refresh=false, width=64))]
+    #[pyo3(signature = (*keys, now, refresh=false, width=64))]
     fn update(
         &self,
-        keys: &Bound<'_, PyAny>,
-        now: Option<Ticks>,
+        keys: &Bound<'_, PyTuple>,
+        now: Ticks,
         refresh: bool,
         width: u32,
     ) -> PyResult<usize> {
-        many::count(keys, self.with_width(width)?, self.adding(now.as_ref(), refresh))
+        many::count(keys, self.with_width(width)?, self.adding(now, refresh))
     }
 
     /// The age of each of many keys, as a numpy array of int64: -1 for a key that is not in.
@@ -55,7 +57,7 @@ impl ExpiringFilter {
     ///
     ///     >>> import koel
     ///     >>> seen = koel.ExpiringFilter(1000, window=600)
-    ///     >>> seen.update(["ada"])
+    ///     >>> seen.update(["ada"], now=1000)
     ///     1
     ///     >>> seen.age_many(["ada", "mary"])
     ///     array([ 0, -1])
@@ -85,11 +87,11 @@ impl ExpiringFilter {
     /// The work of adding a chunk of keys.
     fn adding(
         &self,
-        now: Option<&Ticks>,
+        now: Ticks,
         refresh: bool,
     ) -> impl Fn(Python<'_>, Chunk<'_>, &mut [bool]) -> Result<(), Stopped> {
         self.contents.change(move |filter, chunk, added| {
-            advance(filter, now);
+            filter.advance(now.down);
             with_keys!(chunk, keys => {
                 let worked = if refresh {
                     filter.insert_many(keys, added)

@@ -80,10 +80,15 @@ face!(
     MappedExpiring,
     "ExpiringFilter",
     "koel.ExpiringFilter(1000, window=600)",
-    "f.update(['ada'])\n    1"
+    "f.update(['ada'], now=0)\n    1"
 );
 
-removal_face!(ExpiringFilter, "koel.ExpiringFilter(1000, window=600)", "");
+removal_face!(
+    ExpiringFilter,
+    "koel.ExpiringFilter(1000, window=600)",
+    "f.update(['ada'], now=0)\n    1",
+    ""
+);
 
 /// A time or a length of time: a whole number, or a float that is rounded.
 struct Ticks {
@@ -116,13 +121,6 @@ impl<'py> FromPyObject<'_, 'py> for Ticks {
         #[expect(clippy::cast_possible_truncation, reason = "the range was checked")]
         let down = u64::try_from(number.floor() as i64)?;
         Ok(Self { down, up: down + u64::from(number.fract() > 0.0) })
-    }
-}
-
-/// Advances a filter, if there is a time.
-fn advance(filter: &mut koel::ExpiringFilter, now: Option<&Ticks>) {
-    if let Some(now) = now {
-        filter.advance(now.down);
     }
 }
 
@@ -167,7 +165,8 @@ impl ExpiringFilter {
     ///
     /// A key that is in keeps its time, so it is forgotten a window after it was first added. With
     /// `refresh=True` it gets the present time, so it is forgotten a window after it last came.
-    /// `ttl` is a shorter time than the window for this key. `now` advances the filter first.
+    /// `ttl` is a shorter time than the window for this key. `now` advances the filter first; there
+    /// is no default, since keys that come without a time would never expire.
     ///
     /// Raises `koel.Full`, ValueError for a ttl longer than the window, and TypeError for what is
     /// not a key.
@@ -178,20 +177,20 @@ impl ExpiringFilter {
     ///     (True, False)
     ///     >>> seen.add("ada", now=1000)
     ///     False
-    ///     >>> seen.add("mary", ttl=60)
+    ///     >>> seen.add("mary", now=1000, ttl=60)
     ///     True
-    #[pyo3(signature = (key, *, now=None, refresh=false, ttl=None))]
+    #[pyo3(signature = (key, *, now, refresh=false, ttl=None))]
     fn add(
         &self,
         key: &Bound<'_, PyAny>,
-        now: Option<Ticks>,
+        now: Ticks,
         refresh: bool,
         ttl: Option<Ticks>,
     ) -> PyResult<bool> {
         let hash = self.hashing.hash(key)?;
         self.contents.write(key.py(), |contents| {
             let filter = contents.owned()?;
-            advance(filter, now.as_ref());
+            filter.advance(now.down);
             match ttl {
                 Some(ttl) if refresh || ttl.up > filter.window() || !filter.contains(&hash) => {
                     filter.insert_with_ttl(&hash, ttl.up).or_raise()
