@@ -17,6 +17,7 @@ use crate::lists::skipped::Skipped;
 use crate::output::Lines;
 use crate::progress::Stdout;
 use crate::quantity::counted;
+use crate::report::Report;
 use crate::streams::Warnings;
 
 #[derive(Debug, clap::Args)]
@@ -61,6 +62,10 @@ pub(crate) struct Args {
     #[arg(short, long, conflicts_with = "count")]
     quiet: bool,
 
+    /// Print the numbers of lines as JSON, and no line
+    #[arg(long, conflicts_with_all = ["count", "quiet"])]
+    json: bool,
+
     /// Select a line if the host of its URL or a parent domain is in the filter
     #[arg(long)]
     url: bool,
@@ -80,7 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let format = inputs.use_recipe_of(&args.filter, filter.view.application())?;
     let asks_line = !args.url || format == Format::Lines;
     let mut found = Vec::new();
-    let prints = !args.count && !args.quiet;
+    let prints = !(args.count || args.quiet || args.json);
     let mut out = Lines::for_inputs(&inputs)?;
     let mut tally = Tally::default();
     let busy = if prints { Stdout::Busy } else { Stdout::Silent };
@@ -115,11 +120,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Ok(args.quiet && tally.selected > 0)
     })?;
     let warnings = tally.misread(args, asks_line)?;
-    if args.count {
+    let skipped = tally.skipped(skipped, asks_line);
+    if args.json {
+        out.raw(tally.json(&skipped).as_bytes())?;
+    } else if args.count {
         out.raw(format!("{}\n", tally.selected).as_bytes())?;
     }
     out.finish()?;
-    tally.skipped(skipped, asks_line).warn();
+    skipped.warn();
     warnings.print();
     Ok(Outcome::some_if(tally.selected > 0))
 }
@@ -169,5 +177,12 @@ impl Tally {
             skipped.add_many(Skip::NoHost, self.without_host);
         }
         skipped
+    }
+
+    fn json(&self, skipped: &Skipped) -> String {
+        let mut report = Report::default();
+        report.json("lines", self.asked).json("selected", self.selected);
+        report.json("skipped", skipped.json());
+        report.text(true)
     }
 }

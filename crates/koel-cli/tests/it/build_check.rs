@@ -222,3 +222,16 @@ fn the_lines_that_are_new_are_found_without_one_missing() {
         assert!(help.text().contains(recipe), "{recipe}");
     }
 }
+
+#[test]
+fn a_check_reports_its_numbers_as_json() {
+    let shell = Shell::with_filter("set", &keys("in", 100), "--fpr 1e-9");
+    shell.write("list", lines(&[&keys("in", 10)[..], &keys("out", 30)[..]].concat()));
+    for (words, selected) in [("check set list --json", 10), ("check -v set list --json", 30)] {
+        let report = shell.ok(words).json();
+        assert_eq!((&report["lines"], &report["selected"]), (&40.into(), &selected.into()));
+        assert_eq!(report["skipped"]["empty"], 0, "{report}");
+    }
+    shell.run("check set list --json -c").fails("cannot be used with");
+    assert_eq!(shell.run_with("check set --json", b"no\n").code, 1);
+}
