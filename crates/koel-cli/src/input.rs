@@ -154,6 +154,11 @@ impl Inputs {
         self.rules.given = Given { field: true, format: true };
     }
 
+    /// Gives groups the numbers of their lines.
+    pub(crate) fn number_lines(&mut self) {
+        self.rules.numbers = true;
+    }
+
     /// Reads lists of what is allowed: of ad-block rules the exceptions, too.
     pub(crate) fn read_as_allowed(&mut self) {
         self.rules.reading.allows = true;
@@ -310,7 +315,8 @@ impl Inputs {
                 break;
             }
             let mut likeness = self.looks.then(Likeness::default);
-            while let Some(group) = keys.next_group().map_err(|error| source.failure(error))? {
+            while let Some(mut group) = keys.next_group().map_err(|error| source.failure(error))? {
+                group.input = source.path();
                 has_keys = true;
                 if let Some(likeness) = &mut likeness {
                     likeness.look_at(&group);

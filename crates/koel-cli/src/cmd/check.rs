@@ -13,8 +13,9 @@ use koel_lines::{Format, Skip};
 use crate::failure::{Failure, Outcome};
 use crate::filter::file::{FilterFile, VerifyArgs};
 use crate::input::InputArgs;
+use crate::lists::keys::Group;
 use crate::lists::skipped::Skipped;
-use crate::output::Lines;
+use crate::output::{self, Lines};
 use crate::progress::Stdout;
 use crate::quantity::counted;
 use crate::report::Report;
@@ -62,6 +63,14 @@ pub(crate) struct Args {
     #[arg(short, long, conflicts_with = "count")]
     quiet: bool,
 
+    /// Print the number of each line before it
+    #[arg(short = 'n', long, conflicts_with_all = ["count", "quiet", "json"])]
+    line_number: bool,
+
+    /// Print the name of the input before each line
+    #[arg(short = 'H', long, conflicts_with_all = ["count", "quiet", "json"])]
+    with_filename: bool,
+
     /// Print the numbers of lines as JSON, and no line
     #[arg(long, conflicts_with_all = ["count", "quiet"])]
     json: bool,
@@ -74,6 +83,20 @@ pub(crate) struct Args {
     verify: VerifyArgs,
 }
 
+impl Args {
+    /// What is printed before a line: `INPUT:NUMBER:`, as grep does.
+    fn prefix(&self, group: &Group<'_>, at: usize) -> String {
+        let mut prefix = String::new();
+        if self.with_filename {
+            prefix = format!("{}:", output::escape_controls(&group.input.display().to_string()));
+        }
+        if self.line_number {
+            prefix += &format!("{}:", group.numbers[at]);
+        }
+        prefix
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let file = FilterFile::open(&args.filter)?;
     let opened = file.checked(args.verify);
@@ -81,6 +104,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut inputs = args.input.open()?;
     if args.url {
         inputs.read_urls();
+    }
+    if args.line_number {
+        inputs.number_lines();
     }
     let format = inputs.use_recipe_of(&args.filter, filter.view.application())?;
     let asks_line = !args.url || format == Format::Lines;
@@ -110,10 +136,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             filter.before_absent()?;
         }
         let wanted = Some(!args.invert);
-        for (line, _) in group.lines.iter().zip(&answers).filter(|&(_, &it)| it == wanted) {
+        for at in (0..answers.len()).filter(|&at| answers[at] == wanted) {
             tally.selected += 1;
             if prints {
-                out.line(line, inputs.terminator())?;
+                out.raw(args.prefix(group, at).as_bytes())?;
+                out.line(group.lines[at], inputs.terminator())?;
             }
         }
         out.end_group()?;

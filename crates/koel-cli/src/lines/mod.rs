@@ -79,6 +79,11 @@ impl<R: Read> Lines<R> {
         }
     }
 
+    /// Whether lines are records of CSV.
+    pub(crate) fn is_csv(&self) -> bool {
+        matches!(self.end, LineEnd::Record(_))
+    }
+
     /// How many lines above the limit were skipped.
     pub(crate) fn too_long(&self) -> u64 {
         self.too_long
@@ -119,6 +124,17 @@ impl<R: Read> Lines<R> {
         let line = self.next()?;
         self.passed += line.as_ref().map_or(0, |line| self.lines_in(line));
         Ok(line)
+    }
+
+    /// The numbers of the lines of the last group, counted from 1.
+    pub(crate) fn numbers(&self, group: &[Range<usize>]) -> Vec<u64> {
+        let lines = group.iter().map(|line| self.lines_in(line));
+        let mut next = self.passed - lines.clone().sum::<u64>() + 1;
+        let mut number = |lines| {
+            next += lines;
+            next - lines
+        };
+        lines.map(&mut number).collect()
     }
 
     /// The number of lines that a record of CSV takes, 1 for any other line.

@@ -13,6 +13,7 @@
 
 use std::io::{Read, Result};
 use std::ops::Range;
+use std::path::Path;
 
 use koel_lines::{Format, Maker, Reading, Skip};
 
@@ -34,6 +35,8 @@ pub(crate) struct Rules {
     pub(crate) skips_long: bool,
     /// Whether lines may have NUL bytes.
     pub(crate) may_have_nul: bool,
+    /// Whether groups have the numbers of their lines.
+    pub(crate) numbers: bool,
 }
 
 /// What the user said for an input. The rest is as the filter stores it.
@@ -66,6 +69,10 @@ pub(crate) struct Group<'a> {
     pub(crate) header: Option<&'a [u8]>,
     /// As many as keys.
     pub(crate) lines: Vec<&'a [u8]>,
+    /// The name of the input.
+    pub(crate) input: &'a Path,
+    /// The number of each line in its input, counted from 1; empty unless the rules ask for them.
+    pub(crate) numbers: Vec<u64>,
     /// `None` where every line is its own key.
     keys: Option<Vec<&'a [u8]>>,
 }
@@ -73,7 +80,11 @@ pub(crate) struct Group<'a> {
 impl<'a> Group<'a> {
     /// A header alone: a line without a key.
     pub(crate) fn header(line: &'a [u8]) -> Self {
-        Self { header: Some(line), lines: Vec::new(), keys: None }
+        Self { header: Some(line), ..Self::of(Vec::new(), None) }
+    }
+
+    fn of(lines: Vec<&'a [u8]>, keys: Option<Vec<&'a [u8]>>) -> Self {
+        Self { header: None, lines, input: Path::new(""), numbers: Vec::new(), keys }
     }
 
     pub(crate) fn keys(&self) -> &[&'a [u8]] {
@@ -109,8 +120,13 @@ impl<'a, R: Read> Keys<'a, R> {
             }
             let header = &self.lines.bytes()[line];
             self.maker.maker.read_header(without_cr(header)).map_err(|error| {
-                let remedy = "give another --field, or --field 0 if each key is a whole line";
-                Refused::error(format!("{error}; {remedy}"))
+                let csv = match self.lines.is_csv() {
+                    false if error.names.contains(',') => ", or --csv if commas separate fields",
+                    _ => "",
+                };
+                Refused::error(format!(
+                    "{error}; give another --field, or --field 0 if each key is a whole line{csv}"
+                ))
             })?;
             return Ok(Some(header));
         }
@@ -124,10 +140,12 @@ impl<'a, R: Read> Keys<'a, R> {
             if ranges.is_empty() {
                 return Ok(None);
             }
+            let numbers = if self.rules.numbers { self.lines.numbers(&ranges) } else { Vec::new() };
             if self.rules.reading.is_plain() {
-                return Ok(Some(plain(self.lines.bytes(), ranges, self.rules.drops_cr())));
+                let group = plain(self.lines.bytes(), ranges, self.rules.drops_cr());
+                return Ok(Some(Group { numbers, ..group }));
             }
-            if self.maker.make(self.lines.bytes(), ranges) {
+            if self.maker.make(self.lines.bytes(), ranges, &numbers) {
                 return Ok(Some(self.maker.group(self.lines.bytes())));
             }
         }
@@ -149,7 +167,7 @@ fn plain(bytes: &[u8], ranges: Vec<Range<usize>>, drops_cr: bool) -> Group<'_> {
     let may_have_cr = drops_cr && memchr::memchr(b'\r', &bytes[span]).is_some();
     let lines: Vec<_> = ranges.into_iter().map(|line| &bytes[line]).collect();
     let keys = may_have_cr.then(|| lines.iter().map(|line| without_cr(line)).collect());
-    Group { header: None, lines, keys }
+    Group::of(lines, keys)
 }
 
 fn without_cr(line: &[u8]) -> &[u8] {
@@ -163,6 +181,8 @@ struct GroupMaker<'a> {
     keys: Vec<u8>,
     /// For each key where it ends in `keys`, and its line.
     made: Vec<(usize, Range<usize>)>,
+    /// For each key the number of its line, where they are asked for.
+    numbers: Vec<u64>,
     skipped: Skipped,
 }
 
@@ -170,14 +190,16 @@ impl<'a> GroupMaker<'a> {
     fn new(rules: &'a Rules) -> Self {
         let column = rules.reading.field.as_ref().map(|field| field.column.clone());
         let (keys, made, skipped) = (Vec::new(), Vec::new(), Skipped::of(column));
-        Self { rules, maker: Maker::new(&rules.reading), keys, made, skipped }
+        let numbers = Vec::new();
+        Self { rules, maker: Maker::new(&rules.reading), keys, made, numbers, skipped }
     }
 
     /// Makes the keys of these lines. Returns whether there are any.
-    fn make(&mut self, bytes: &[u8], lines: Vec<Range<usize>>) -> bool {
+    fn make(&mut self, bytes: &[u8], lines: Vec<Range<usize>>, numbers: &[u64]) -> bool {
         self.keys.clear();
         self.made.clear();
-        for range in lines {
+        self.numbers.clear();
+        for (at, range) in lines.into_iter().enumerate() {
             let line = &bytes[range.clone()];
             let line = if self.rules.drops_cr() { without_cr(line) } else { line };
             let (keys, made, skipped) = (&mut self.keys, &mut self.made, &mut self.skipped);
@@ -186,6 +208,9 @@ impl<'a> GroupMaker<'a> {
                 made.push((keys.len(), range.clone()));
             };
             self.maker.make(line, take, |skip| skipped.note(skip));
+            if let Some(&number) = numbers.get(at) {
+                self.numbers.resize(self.made.len(), number);
+            }
         }
         !self.made.is_empty()
     }
@@ -198,11 +223,12 @@ impl<'a> GroupMaker<'a> {
             .iter()
             .map(|&(end, _)| &self.keys[std::mem::replace(&mut start, end)..end])
             .collect();
+        let numbers = self.numbers.clone();
         if self.rules.reading.format != Format::Lines {
-            return Group { header: None, lines: keys, keys: None };
+            return Group { numbers, ..Group::of(keys, None) };
         }
         let lines = self.made.iter().map(|(_, line)| &bytes[line.clone()]).collect();
-        Group { header: None, lines, keys: Some(keys) }
+        Group { numbers, ..Group::of(lines, Some(keys)) }
     }
 }
 

@@ -147,6 +147,7 @@ impl LineArgs {
             given,
             skips_long: self.skip_long,
             may_have_nul: self.text,
+            numbers: false,
         })
     }
 

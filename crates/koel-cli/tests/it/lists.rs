@@ -339,3 +339,28 @@ fn the_header_is_the_first_line_that_is_not_empty() {
         }
     }
 }
+
+#[test]
+fn check_prints_where_a_line_is() {
+    let shell = filter_of("b\nd\n", "");
+    shell.write("one", "a\nb\n\nd\n");
+    shell.write("two", "d");
+    let ran = shell.run("check -nH set one two");
+    assert_eq!(ran.text(), "one:2:b\none:4:d\ntwo:1:d\n");
+    assert_eq!(shell.run("check -n -v set one").text(), "1:a\n3:\n");
+    assert_eq!(shell.run("check -H set - < one").code, 2);
+    assert_eq!(shell.check("-H", "b\n").text(), "standard input:b\n");
+    // A record of CSV has the number of its first line, and of a hosts file each host that of its line.
+    let ran = shell.check("-n --csv --field x", "x,y\n\n\"d\",\"1\n2\"\nb,3\n");
+    assert_eq!(ran.text(), "x,y\n3:\"d\",\"1\n2\"\n5:b,3\n");
+    let hosts = filter_of("a.example\nb.example\n", "--format hosts");
+    assert_eq!(
+        hosts.check("-n", "# x\n::1 b.example a.example\n").text(),
+        "2:b.example\n2:a.example\n"
+    );
+    let long = format!("{}\nb\n", "x".repeat(100));
+    assert_eq!(shell.check("-n --max-line 50 --skip-long", &long).text(), "2:b\n");
+    shell.run("check -n -c set one").fails("cannot be used with");
+    // Names of a header between commas are no field of tabs.
+    shell.check("--field mail", "id,mail\n1,b\n").fails("or --csv if commas separate fields");
+}
