@@ -10,11 +10,11 @@ use std::ops::ControlFlow;
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
 use memchr::memmem::Finder;
 
-/// The field of a line that is read.
+/// The field of a line that is read, or several fields, which are one key together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Which field.
-    pub column: Column,
+    /// Which fields, at least one.
+    pub columns: Vec<Column>,
     /// What is between fields.
     pub separator: Separator,
     /// Whether each input begins with a line that has the names of the columns.
@@ -39,6 +39,13 @@ pub enum Separator {
     Delimiter(Delimiter),
     /// A byte, in CSV.
     Csv(u8),
+}
+
+impl Separator {
+    /// Whether it has several bytes.
+    pub(crate) fn is_long(&self) -> bool {
+        matches!(self, Self::Delimiter(Delimiter::Text(text)) if text.len() > 1)
+    }
 }
 
 /// How many names of a header an error lists, and how many characters of each.
@@ -83,11 +90,13 @@ impl fmt::Display for Column {
 }
 
 impl Field {
-    /// The number of the column, counted from 1, in an input with this header. The error lists the
-    /// names that the header has.
-    pub fn number(&self, header: &[u8]) -> Result<usize, NoColumn> {
-        if let Column::Number(number) = self.column {
-            return Ok(number as usize);
+    /// The number of a column, counted from 1, in an input with this header.
+    ///
+    /// # Errors
+    /// Lists the names that the header has, if that is none of them.
+    pub fn number(&self, column: &Column, header: &[u8]) -> Result<usize, NoColumn> {
+        if let Column::Number(number) = column {
+            return Ok(*number as usize);
         }
         let (mut number, mut names) = (0, Vec::<String>::new());
         let compare = |field: &[u8]| {
@@ -95,11 +104,7 @@ impl Field {
             if names.len() <= LISTED {
                 names.push(String::from_utf8_lossy(field).chars().take(LONGEST_NAME).collect());
             }
-            if self.column.is_named(field) {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+            if column.is_named(field) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let found = match &self.separator {
             Separator::Delimiter(delimiter) => delimiter.fields(header).try_for_each(compare),
@@ -110,16 +115,17 @@ impl Field {
         }
         let more = if names.len() > LISTED { ", .." } else { "" };
         names.truncate(LISTED);
-        Err(NoColumn { column: self.column.clone(), names: format!("{}{more}", names.join(", ")) })
+        Err(NoColumn { column: column.clone(), names: format!("{}{more}", names.join(", ")) })
     }
 
     /// The options, as they are given to the command.
     pub fn words(&self) -> String {
-        let column = match &self.column {
+        let word = |column: &Column| match column {
             Column::Hashed(_) => "NAME".to_owned(),
             column => column.to_string(),
         };
-        let is_number = matches!(self.column, Column::Number(_));
+        let column = self.columns.iter().map(word).collect::<Vec<_>>().join(",");
+        let is_number = self.columns.iter().all(|column| matches!(column, Column::Number(_)));
         let header = if self.has_header && is_number { " --header" } else { "" };
         let separator = match &self.separator {
             Separator::Csv(b',') => " --csv".to_owned(),
@@ -174,11 +180,6 @@ impl Delimiter {
             }
             _ => Ok(Self::Text(text.to_owned())),
         }
-    }
-
-    /// Whether it has several bytes.
-    pub fn is_long(&self) -> bool {
-        matches!(self, Self::Text(text) if text.len() > 1)
     }
 
     /// The delimiter as CSV needs it.

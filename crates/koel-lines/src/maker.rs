@@ -4,6 +4,8 @@
 //! line   field -->   text   format -->   hosts   trim, ignore case -->   keys
 //! ```
 //!
+//! Several fields are one key: a tuple of their texts.
+//!
 //! Cost: one look at each byte; one copy of a field of CSV, and of a key that changes its letters.
 
 use crate::adblock::{self, TakenOut};
@@ -14,7 +16,7 @@ use crate::{Format, Skip, hosts};
 /// How keys are made of the lines of a list.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
-    /// The field of a line that is read; `None` for the whole line.
+    /// The fields of a line that are read; `None` for the whole line.
     pub field: Option<Field>,
     /// What the line, or the field, is.
     pub format: Format,
@@ -49,58 +51,90 @@ impl Reading {
 pub struct Maker<'a> {
     reading: &'a Reading,
     records: Option<Records>,
-    /// The number of the field that is read, counted from 1.
-    number: usize,
+    /// The numbers of the fields that are read, counted from 1.
+    numbers: Vec<usize>,
     /// A field without its quotes.
     field: Vec<u8>,
+    /// Several fields as one key.
+    tuple: Vec<u8>,
 }
 
 impl<'a> Maker<'a> {
     /// A maker that knows no header yet.
     #[must_use]
     pub fn new(reading: &'a Reading) -> Self {
-        let column = reading.field.as_ref().map(|field| &field.column);
-        let number = if let Some(Column::Number(number)) = column { *number as usize } else { 1 };
-        Self { reading, records: reading.records(), number, field: Vec::new() }
+        let columns = reading.field.as_ref().map_or(&[][..], |field| &field.columns);
+        let number = |column: &Column| match column {
+            Column::Number(number) => *number as usize,
+            Column::Name(_) | Column::Hashed(_) => 1,
+        };
+        let numbers = columns.iter().map(number).collect();
+        let (field, tuple) = (Vec::new(), Vec::new());
+        Self { reading, records: reading.records(), numbers, field, tuple }
     }
 
-    /// Finds the column in the header of an input, a line without its line end.
+    /// Finds the columns in the header of an input, a line without its line end.
     ///
     /// # Errors
-    /// If the header does not name it.
+    /// If the header does not name one.
     pub fn read_header(&mut self, header: &[u8]) -> Result<(), NoColumn> {
         if let Some(field) = &self.reading.field {
-            self.number = field.number(header)?;
+            let numbers = field.columns.iter().map(|column| field.number(column, header));
+            self.numbers = numbers.collect::<Result<_, _>>()?;
         }
         Ok(())
     }
 
     /// Passes the keys of a line, which has no line end, to `take`, and what gave none to `skip`.
     pub fn make(&mut self, line: &[u8], mut take: impl FnMut(&[u8]), mut skip: impl FnMut(Skip)) {
-        let Reading { field, format, options, taken_out, allows } = self.reading;
-        let text = match field {
-            None => Some(line),
-            Some(_) if line.is_empty() => return skip(Skip::Empty),
-            Some(Field { separator: Separator::Delimiter(delimiter), .. }) => {
-                delimiter.field(line, self.number)
+        let Some(field) = &self.reading.field else { return self.reading.keys(line, take, skip) };
+        if line.is_empty() {
+            return skip(Skip::Empty);
+        }
+        self.tuple.clear();
+        for &number in &self.numbers {
+            let records = self.records.as_mut();
+            let Some(text) = text_of(field, records, &mut self.field, line, number) else {
+                return skip(Skip::NoField);
+            };
+            if let [_] = self.numbers[..] {
+                return self.reading.keys(text, take, skip);
             }
-            Some(_) => {
-                self.field.clear();
-                let records = self.records.as_mut();
-                let is_found = records
-                    .is_some_and(|records| records.field(line, self.number, &mut self.field));
-                is_found.then_some(&self.field[..])
-            }
-        };
-        let Some(text) = text else { return skip(Skip::NoField) };
-        let mut take = |key: &[u8]| take(&options.key(key));
-        match format {
+            // As tuples of texts are keys in Rust and Python: each after its length.
+            let key = self.reading.options.key(text);
+            self.tuple.extend_from_slice(&(key.len() as u64).to_le_bytes());
+            self.tuple.extend_from_slice(&key);
+        }
+        take(&self.tuple);
+    }
+}
+
+impl Reading {
+    /// Passes the keys of a line, or of its field, to `take`.
+    fn keys(&self, text: &[u8], mut take: impl FnMut(&[u8]), skip: impl FnMut(Skip)) {
+        let mut take = |key: &[u8]| take(&self.options.key(key));
+        match self.format {
             Format::Lines => take(text),
             Format::Hosts => hosts::hosts(text, take, skip),
-            Format::Adblock => match adblock::allowed(text).filter(|_| *allows) {
+            Format::Adblock => match adblock::allowed(text).filter(|_| self.allows) {
                 Some(host) => take(host.as_bytes()),
-                None => adblock::adblock(text, taken_out, take, skip),
+                None => adblock::adblock(text, &self.taken_out, take, skip),
             },
         }
     }
+}
+
+/// The text of field `number` of a line, in `buffer` if it may have quotes.
+fn text_of<'t>(
+    field: &Field,
+    records: Option<&mut Records>,
+    buffer: &'t mut Vec<u8>,
+    line: &'t [u8],
+    number: usize,
+) -> Option<&'t [u8]> {
+    if let Separator::Delimiter(delimiter) = &field.separator {
+        return delimiter.field(line, number);
+    }
+    buffer.clear();
+    records?.field(line, number, buffer).then_some(&buffer[..])
 }

@@ -7,7 +7,7 @@
 //! byte 1     what a key is: 0 text, 1 a host
 //! byte 2     bits 0, 1 kind of list | 2 to 4 fields | 5 has a header | 6 the column has a name
 //! byte 3     the delimiter
-//! bytes 4-7  number of the column, or FNV-1a of its name
+//! bytes 4-7  number of the column, or FNV-1a of its name; of several columns nothing is stored
 //! ```
 //!
 //! Bytes with bit 128 in the first are those of another program, whose keys are texts as they are.
@@ -42,8 +42,8 @@ pub enum StoredField {
     None,
     /// One field.
     Field(Field),
-    /// Between delimiters of several bytes, for which there is no room.
-    LongDelimiter,
+    /// Several fields, or one between delimiters of several bytes: there is no room for them.
+    NotStored,
 }
 
 /// The bytes that a filter stores, in the header.
@@ -54,7 +54,7 @@ const OTHER_PROGRAM: u8 = 0x80;
 const DELIMITER: u8 = 1;
 const WHITE_SPACE: u8 = 2;
 const CSV: u8 = 3;
-const LONG_DELIMITER: u8 = 4;
+const NOT_STORED: u8 = 4;
 
 impl Recipe {
     /// What a filter stores of a reading.
@@ -62,8 +62,8 @@ impl Recipe {
     pub fn of(reading: &Reading) -> Self {
         let field = match &reading.field {
             None => StoredField::None,
-            Some(Field { separator: Separator::Delimiter(it), .. }) if it.is_long() => {
-                StoredField::LongDelimiter
+            Some(field) if field.columns.len() != 1 || field.separator.is_long() => {
+                StoredField::NotStored
             }
             Some(field) => StoredField::Field(field.clone()),
         };
@@ -78,7 +78,7 @@ impl Recipe {
         let [kind, _, _, _] = u32::try_from(format).unwrap_or(0).to_le_bytes();
         let (field, delimiter, [a, b, c, d]) = match &self.field {
             StoredField::None => (0, 0, [0; 4]),
-            StoredField::LongDelimiter => (LONG_DELIMITER << 2, 0, [0; 4]),
+            StoredField::NotStored => (NOT_STORED << 2, 0, [0; 4]),
             StoredField::Field(field) => {
                 let (separator, delimiter) = match &field.separator {
                     Separator::Delimiter(Delimiter::WhiteSpace) => (WHITE_SPACE, 0),
@@ -87,10 +87,11 @@ impl Recipe {
                     }
                     Separator::Csv(byte) => (CSV, *byte),
                 };
-                let (is_named, column) = match &field.column {
-                    Column::Number(number) => (0, *number),
-                    Column::Name(name) => (1, fields::hash(name.as_bytes())),
-                    Column::Hashed(hash) => (1, *hash),
+                let (is_named, column) = match field.columns.first() {
+                    None => (0, 1),
+                    Some(Column::Number(number)) => (0, *number),
+                    Some(Column::Name(name)) => (1, fields::hash(name.as_bytes())),
+                    Some(Column::Hashed(hash)) => (1, *hash),
                 };
                 let bits = separator << 2 | u8::from(field.has_header) << 5 | is_named << 6;
                 (bits, delimiter, column.to_le_bytes())
@@ -99,7 +100,8 @@ impl Recipe {
         [self.options.bits(), is_host, kind | field, delimiter, a, b, c, d]
     }
 
-    /// The recipe in these bytes, that of plain lines in those of another program; `None` if this version of the program has not written them.
+    /// The recipe in these bytes; in those of another program that of plain lines. `None` if this
+    /// version has not written them.
     #[must_use]
     pub fn from_bytes(bytes: ApplicationBytes) -> Option<Self> {
         let [options, _, kinds, delimiter, column @ ..] = bytes;
@@ -119,13 +121,15 @@ impl Recipe {
         };
         let has_header = kinds & 1 << 5 != 0;
         let field = match separator {
-            Some(separator) => StoredField::Field(Field { column, separator, has_header }),
-            None if kinds >> 2 & 7 == LONG_DELIMITER => StoredField::LongDelimiter,
+            Some(separator) => {
+                StoredField::Field(Field { columns: vec![column], separator, has_header })
+            }
+            None if kinds >> 2 & 7 == NOT_STORED => StoredField::NotStored,
             None => StoredField::None,
         };
         let format = *Format::ALL.get(usize::from(kinds & 3))?;
         let recipe = Self { options: LineOptions::from_bits(options)?, format, field };
-        let is_counted = |field: &Field| field.column != Column::Number(0);
+        let is_counted = |field: &Field| field.columns != [Column::Number(0)];
         let is_sound = !matches!(&recipe.field, StoredField::Field(field) if !is_counted(field));
         (is_sound && recipe.to_bytes() == bytes).then_some(recipe)
     }
@@ -139,7 +143,7 @@ impl Recipe {
         }
         match &self.field {
             StoredField::None => {}
-            StoredField::LongDelimiter => words.push("--field, --delimiter not stored".to_owned()),
+            StoredField::NotStored => words.push("--field not stored".to_owned()),
             StoredField::Field(field) => words.push(field.words()),
         }
         words.extend(self.options.words().map(str::to_owned));
@@ -179,13 +183,17 @@ mod tests {
             Separator::Delimiter(Delimiter::WhiteSpace),
             Separator::Csv(b';'),
         ];
-        let mut fields = vec![StoredField::None, StoredField::LongDelimiter];
+        let mut fields = vec![StoredField::None, StoredField::NotStored];
         for (column, separator) in
             columns.iter().flat_map(|it| separators.iter().map(move |s| (it, s)))
         {
             for has_header in [false, true] {
                 let (column, separator) = (column.clone(), separator.clone());
-                fields.push(StoredField::Field(Field { column, separator, has_header }));
+                fields.push(StoredField::Field(Field {
+                    columns: vec![column],
+                    separator,
+                    has_header,
+                }));
             }
         }
         for field in fields {

@@ -43,6 +43,12 @@ def test_case_and_white_space_are_those_of_the_list(tmp_path: Path) -> None:
 
 
 @needs_koel
+def test_several_columns_are_a_tuple(tmp_path: Path) -> None:
+    people = built(tmp_path, "1\tann\tlee\n2\tbo\tlee\n", "--field", "2,3")
+    assert ("ann", "lee") in people and ("lee", "ann") not in people and "ann" not in people
+
+
+@needs_koel
 @pytest.mark.parametrize(
     "form, lines",
     [

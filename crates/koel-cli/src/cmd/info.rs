@@ -114,7 +114,7 @@ fn json_of(recipe: Recipe) -> Value {
         "format": recipe.format.name(),
         "field": match &recipe.field {
             StoredField::None => None,
-            StoredField::LongDelimiter => Some("not stored".to_owned()),
+            StoredField::NotStored => Some("not stored".to_owned()),
             StoredField::Field(field) => Some(field.words()),
         },
         "ignore_case": recipe.options.ignores_case,

@@ -188,7 +188,10 @@ struct GroupMaker<'a> {
 
 impl<'a> GroupMaker<'a> {
     fn new(rules: &'a Rules) -> Self {
-        let column = rules.reading.field.as_ref().map(|field| field.column.clone());
+        let column = match rules.reading.field.as_ref().map_or(&[][..], |field| &field.columns) {
+            [column] => Some(column.clone()),
+            _ => None,
+        };
         let (keys, made, skipped) = (Vec::new(), Vec::new(), Skipped::of(column));
         let numbers = Vec::new();
         Self { rules, maker: Maker::new(&rules.reading), keys, made, numbers, skipped }

@@ -42,7 +42,7 @@ pub(crate) fn complete(recipe: Recipe, rules: &mut Rules, path: &Path) -> Result
         rules.reading.format = recipe.format;
     }
     if rules.given.field {
-        return Ok(());
+        return refuse_several(rules);
     }
     rules.reading.field = match recipe.field {
         StoredField::None => None,
@@ -53,15 +53,30 @@ pub(crate) fn complete(recipe: Recipe, rules: &mut Rules, path: &Path) -> Result
             )));
         }
         StoredField::Field(field) => Some(field),
-        StoredField::LongDelimiter => {
+        StoredField::NotStored => {
             return Err(Failure::Usage(format!(
-                "{filter} was built from a field of each line, and does not store its \
-                 delimiter, which is longer than a byte; give --field and --delimiter, or \
-                 --field 0 if each key is a whole line"
+                "{filter} was built from several fields of each line, or from one between \
+                 delimiters longer than a byte, and cannot store them; give --field and --csv or \
+                 --delimiter, or --field 0 if each key is a whole line"
             )));
         }
     };
     Ok(())
+}
+
+/// Several fields are one text together: neither a line nor a host.
+fn refuse_several(rules: &Rules) -> Result<(), Failure> {
+    let columns = rules.reading.field.as_ref().map_or(&[][..], |field| &field.columns);
+    let sentence = match columns {
+        [_, _, ..] if columns.contains(&Column::Number(0)) => {
+            "--field 0 is the whole line, and stands alone"
+        }
+        [_, _, ..] if rules.reading.format != Format::Lines => {
+            "several fields are one text together, which is no host; give one --field"
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::Usage(sentence.to_owned()))
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -74,10 +89,10 @@ pub(crate) struct LineArgs {
     #[arg(long, help_heading = HEADING, display_order = 61, conflicts_with = "null")]
     text: bool,
 
-    /// Read one field of each line, by number or by its name; 0 is the line
+    /// Read a field of each line, by number or name; 0 is the line, `A,B` several
     #[arg(long, value_name = "FIELD", help_heading = HEADING, display_order = 51)]
-    #[arg(value_parser = Column::parse, allow_negative_numbers = true)]
-    field: Option<Column>,
+    #[arg(value_parser = Column::parse, allow_negative_numbers = true, value_delimiter = ',')]
+    field: Vec<Column>,
 
     /// The first line of each input is a header, even if FIELD is a number
     #[arg(long, help_heading = HEADING, display_order = 52, requires = "field")]
@@ -125,22 +140,23 @@ const HEADING: &str = "Lines";
 
 impl LineArgs {
     pub(crate) fn rules(&self) -> Result<Rules, Failure> {
-        let field = match &self.field {
-            Some(Column::Number(0)) | None => None,
-            Some(column) => Some(Field {
-                has_header: self.header || matches!(column, Column::Name(_)),
-                column: column.clone(),
+        let is_named = |column: &Column| matches!(column, Column::Name(_));
+        let field = match &self.field[..] {
+            [] | [Column::Number(0)] => None,
+            columns => Some(Field {
+                has_header: self.header || columns.iter().any(is_named),
+                columns: columns.to_vec(),
                 separator: self.separator()?,
             }),
         };
-        let given = Given { field: self.field.is_some(), format: self.format.is_some() };
+        let given = Given { field: !self.field.is_empty(), format: self.format.is_some() };
         let options = LineOptions {
             ignores_case: self.ignore_case,
             trims: self.trim,
             keeps_cr: self.keep_cr,
         };
         let format = self.format.unwrap_or_default();
-        Ok(Rules {
+        let rules = Rules {
             end: if self.null { 0 } else { b'\n' },
             longest: usize::try_from(self.max_line).unwrap_or(usize::MAX),
             reading: Reading { field, format, options, ..Reading::default() },
@@ -148,7 +164,9 @@ impl LineArgs {
             skips_long: self.skip_long,
             may_have_nul: self.text,
             numbers: false,
-        })
+        };
+        refuse_several(&rules)?;
+        Ok(rules)
     }
 
     fn separator(&self) -> Result<Separator, Failure> {
@@ -187,7 +205,7 @@ mod tests {
         let mut left_out = rules();
         complete(stored, &mut left_out, path).unwrap();
         assert_eq!(left_out.reading.format, Format::Hosts);
-        let long = Recipe { field: StoredField::LongDelimiter, ..Recipe::default() };
+        let long = Recipe { field: StoredField::NotStored, ..Recipe::default() };
         assert!(complete(long.clone(), &mut rules(), path).is_err());
         let mut given = rules();
         given.given.field = true;

@@ -350,7 +350,7 @@ fn check_prints_where_a_line_is() {
     assert_eq!(shell.run("check -n -v set one").text(), "1:a\n3:\n");
     assert_eq!(shell.run("check -H set - < one").code, 2);
     assert_eq!(shell.check("-H", "b\n").text(), "standard input:b\n");
-    // A record of CSV has the number of its first line, and of a hosts file each host that of its line.
+    // A record of CSV has the number of its first line, and each host of a list that of its line.
     let ran = shell.check("-n --csv --field x", "x,y\n\n\"d\",\"1\n2\"\nb,3\n");
     assert_eq!(ran.text(), "x,y\n3:\"d\",\"1\n2\"\n5:b,3\n");
     let hosts = filter_of("a.example\nb.example\n", "--format hosts");
@@ -363,4 +363,27 @@ fn check_prints_where_a_line_is() {
     shell.run("check -n -c set one").fails("cannot be used with");
     // Names of a header between commas are no field of tabs.
     shell.check("--field mail", "id,mail\n1,b\n").fails("or --csv if commas separate fields");
+}
+
+#[test]
+fn several_fields_are_one_key() {
+    let shell = Shell::new();
+    let people = "id,first,last\n1,Ann,Lee\n2,ann,lee\n3,Ann,Bo\n4,AnnL,ee\n5,,\n6\n";
+    let ran = shell.run_with("dedup --csv --field first,last --ignore-case", people.as_bytes());
+    assert_eq!(ran.text(), "id,first,last\n1,Ann,Lee\n3,Ann,Bo\n4,AnnL,ee\n5,,\n");
+    ran.says("1 line without field");
+    let tabs = "a b\tc\na\tb c\na b\tc\n";
+    let ran = shell.run_with("dedup --field 1 --field 2", tabs.as_bytes());
+    assert_eq!(ran.text(), "a b\tc\na\tb c\n");
+    // A filter cannot store them, and says so instead of asking for lines.
+    let shell = filter_of(people, "--csv --field first,last");
+    shell.check("-q", people).fails("several fields");
+    assert_eq!(shell.check("--csv --field first,last -c", people).text(), "5\n");
+    assert_eq!(shell.check("--csv --field last,first -c", "last,first\nLee,Ann\n").text(), "0\n");
+    for words in ["--field 0,1", "--field 1,2 --format hosts", "--field 1,", "--field ,"] {
+        let ran = shell.run_with(&format!("build -o new {words}"), b"a\tb\n");
+        assert_eq!((ran.code, ran.text()), (2, ""), "{words}");
+    }
+    let hosts = filter_of("a.example\n", "--format hosts");
+    hosts.check("--field 1,2", "a.example\tb\n").fails("which is no host");
 }

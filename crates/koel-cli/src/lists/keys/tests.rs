@@ -16,7 +16,7 @@ pub(crate) fn lines() -> Rules {
 }
 
 fn field(number: u32, separator: Separator) -> Field {
-    Field { column: Column::Number(number), separator, has_header: false }
+    Field { columns: vec![Column::Number(number)], separator, has_header: false }
 }
 
 fn of_field(field: Field) -> Rules {
@@ -201,7 +201,8 @@ fn a_byte_order_mark_at_the_start_of_any_line_is_dropped() {
 #[test]
 fn a_column_is_found_by_its_name_in_each_input() {
     let named = |name: &str, separator| {
-        let field = Field { column: Column::parse(name).unwrap(), separator, has_header: true };
+        let field =
+            Field { columns: vec![Column::parse(name).unwrap()], separator, has_header: true };
         of_field(field)
     };
     let keys = |rules: &Rules, input: &str| -> Result<(Option<String>, Vec<String>)> {
