@@ -223,8 +223,8 @@ impl Inputs {
 impl Inputs {
     /// Finds the rules of ad-block lists that take out others, which may come later. So the lists
     /// are read once more before.
-    pub(super) fn find_taken_out(&mut self) -> Result<(), Failure> {
-        if self.rules.reading.format != Format::Adblock || self.rules.reading.allows {
+    pub(crate) fn find_taken_out(&mut self) -> Result<(), Failure> {
+        if self.rules.reading.format != Format::Adblock {
             return Ok(());
         }
         self.make_rereadable()?;

@@ -45,8 +45,16 @@ const MOST_TAKING_OUT: usize = 100_000;
 pub struct TakenOut {
     /// The rules that `$badfilter` switches off.
     disabled: HashSet<String>,
-    /// The hosts of exceptions, and whether one is important.
-    allowed: HashMap<String, bool>,
+    /// The exceptions for each host.
+    allowed: HashMap<String, Vec<Exception>>,
+    /// How many rules all of these are.
+    rules: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Exception {
+    identity: String,
+    is_important: bool,
 }
 
 impl TakenOut {
@@ -61,17 +69,17 @@ impl TakenOut {
         }
         let text = String::from_utf8_lossy(line);
         let rule = text.trim();
-        if let Some((host, options)) = exception(rule) {
-            let is_important = self.allowed.entry(host).or_default();
-            *is_important |= has_option(&options, IMPORTANT);
-        } else {
-            let (pattern, options) = split(rule);
-            if has_option(&options, BADFILTER) && host_of(pattern).is_some() {
-                self.disabled.insert(identity(pattern, &options));
-            }
+        let (pattern, options) = split(rule);
+        if let Some(host) = exception(rule) {
+            let is_important = has_option(&options, IMPORTANT);
+            let exception = Exception { identity: identity(pattern, &options), is_important };
+            self.allowed.entry(host).or_default().push(exception);
+            self.rules += 1;
+        } else if has_option(&options, BADFILTER) && host_of(without_mark(pattern)).is_some() {
+            self.disabled.insert(identity(pattern, &options));
+            self.rules += 1;
         }
-        let is_too_many = self.disabled.len() + self.allowed.len() > MOST_TAKING_OUT;
-        if is_too_many { Err(TooManyExceptions) } else { Ok(()) }
+        if self.rules > MOST_TAKING_OUT { Err(TooManyExceptions) } else { Ok(()) }
     }
 
     fn disables(&self, pattern: &str, options: &[String]) -> bool {
@@ -80,10 +88,13 @@ impl TakenOut {
 
     fn allows(&self, host: &str, options: &[String]) -> bool {
         let needs_important = has_option(options, IMPORTANT);
+        let is_in_force = |exception: &Exception| {
+            (exception.is_important || !needs_important)
+                && !self.disabled.contains(&exception.identity)
+        };
         !self.allowed.is_empty()
-            && domain_and_parents(host).any(|name| {
-                self.allowed.get(name).is_some_and(|&important| important || !needs_important)
-            })
+            && domain_and_parents(host)
+                .any(|name| self.allowed.get(name).is_some_and(|all| all.iter().any(is_in_force)))
     }
 }
 
@@ -123,9 +134,11 @@ pub(crate) fn is_host_rule(line: &[u8]) -> bool {
     rule.starts_with("||") && rule.contains('^')
 }
 
-/// The host of a rule that allows all of it.
-pub(crate) fn allowed(line: &[u8]) -> Option<String> {
-    exception(String::from_utf8_lossy(line).trim()).map(|(host, _)| host)
+/// The host of a rule that allows all of it, and that no other switches off.
+pub(crate) fn allowed(line: &[u8], taken_out: &TakenOut) -> Option<String> {
+    let text = String::from_utf8_lossy(line);
+    let (pattern, options) = split(text.trim());
+    exception(text.trim()).filter(|_| !taken_out.disables(pattern, &options))
 }
 
 /// The host of a rule that blocks all of a host, or the reason why it does not.
@@ -140,28 +153,35 @@ fn whole_host(rule: &str, taken_out: &TakenOut) -> Result<String, Skip> {
         // A comment, or the head of the list.
         return Err(Skip::Comment);
     }
-    if rule.starts_with("@@") {
-        return Err(if exception(rule).is_some() { Skip::Applied } else { Skip::Exception });
-    }
     let (pattern, options) = split(rule);
-    if has_option(&options, BADFILTER) {
+    let host = host_of(without_mark(pattern));
+    if has_option(&options, BADFILTER) && host.is_some() {
         return Err(Skip::Applied);
     }
-    let host = host_of(pattern).ok_or(Skip::Partial)?;
     if taken_out.disables(pattern, &options) {
         return Err(Skip::Disabled);
     }
+    if rule.starts_with(EXCEPTION) {
+        return Err(if exception(rule).is_some() { Skip::Applied } else { Skip::Exception });
+    }
+    let host = host.ok_or(Skip::Partial)?;
     if let Some(reason) = narrowed(&options) {
         return Err(reason);
     }
     if taken_out.allows(&host, &options) { Err(Skip::Allowed) } else { Ok(host) }
 }
 
-/// The host and the options of an exception for all of a host.
-fn exception(rule: &str) -> Option<(String, Vec<String>)> {
-    let (pattern, options) = split(rule.strip_prefix("@@")?);
-    let is_whole = !has_option(&options, BADFILTER) && narrowed(&options).is_none();
-    host_of(pattern).filter(|_| is_whole).map(|host| (host, options))
+/// What begins an exception.
+const EXCEPTION: &str = "@@";
+
+fn without_mark(pattern: &str) -> &str {
+    pattern.strip_prefix(EXCEPTION).unwrap_or(pattern)
+}
+
+/// The host of an exception for all of it.
+fn exception(rule: &str) -> Option<String> {
+    let (pattern, options) = split(rule.strip_prefix(EXCEPTION)?);
+    host_of(pattern).filter(|_| narrowed(&options).is_none())
 }
 
 const IMPORTANT: &str = "important";
@@ -301,6 +321,8 @@ mod tests {
             "@@||D.example^",
             "@@||e.example^$important",
             "@@||f.example^$script",
+            "@@||g.example^",
+            "@@||g.example^$badfilter",
         ] {
             taken_out.note(line.as_bytes()).unwrap();
         }
@@ -316,6 +338,9 @@ mod tests {
             ("||example^", None),
             ("||e.example^$important", Some(Skip::Allowed)),
             ("||f.example^", None),
+            ("||g.example^", None),
+            ("@@||g.example^", Some(Skip::Disabled)),
+            ("@@||g.example^$badfilter", Some(Skip::Applied)),
         ] {
             let (keys, skipped) = read(line, &taken_out);
             assert_eq!(
@@ -324,6 +349,8 @@ mod tests {
                 "{line}"
             );
         }
+        let allowed = |line: &[u8]| allowed(line, &taken_out);
         assert_eq!(allowed(b"@@||d.example^|").as_deref(), Some("d.example"));
+        assert_eq!(allowed(b"@@||g.example^"), None);
     }
 }

@@ -116,10 +116,12 @@ impl Reading {
         match self.format {
             Format::Lines => take(text),
             Format::Hosts => hosts::hosts(text, take, skip),
-            Format::Adblock => match adblock::allowed(text).filter(|_| self.allows) {
-                Some(host) => take(host.as_bytes()),
-                None => adblock::adblock(text, &self.taken_out, take, skip),
-            },
+            Format::Adblock => {
+                match adblock::allowed(text, &self.taken_out).filter(|_| self.allows) {
+                    Some(host) => take(host.as_bytes()),
+                    None => adblock::adblock(text, &self.taken_out, take, skip),
+                }
+            }
         }
     }
 }

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! with little-endian numbers. Where the application bytes say that keys were made of lines, a text
-//! becomes a key as it did there, and JavaScript passes no integers. JavaScript cuts long batches, and frees the buffers after it has
-//! passed a file, so they stay small.
+//! becomes a key as it did there, and JavaScript passes no integers. It cuts long batches, and
+//! frees the buffers after it has passed a file, so they stay small.
 //!
 //! An operation that fails leaves the sentence of its error in the output buffer. The failure is a
 //! number there: see [`Failure`].

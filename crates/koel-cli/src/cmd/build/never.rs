@@ -55,8 +55,9 @@ impl Never {
         let files = args.input.beside(&args.never)?;
         let mut allowed = files.open()?;
         allowed.read_as_allowed();
-        if let (Some(old), Some(like)) = (&args.like, like) {
-            allowed.use_recipe_of(old, like.application())?;
+        match (&args.like, like) {
+            (Some(old), Some(like)) => drop(allowed.use_recipe_of(old, like.application())?),
+            _ => allowed.find_taken_out()?,
         }
         allowed.refuse_output(args.out.path())?;
         list.make_rereadable()?;

@@ -29,7 +29,6 @@ use std::cell::RefCell;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
-
 use koel_lines::{Delimiter, Records, Separator};
 
 /// The most fields of a time: `Sun Oct 25 02:10:00 AM EST 2026`.
@@ -112,7 +111,14 @@ impl Times {
                     _ => None,
                 }
             }
-            Self::Named(name) => whole(value_of(line, name.as_bytes())?),
+            Self::Named(name) => match value_of(line, name.as_bytes())? {
+                Value::Quoted(text) => whole(text),
+                Value::Words(text) => {
+                    let (_, rest) = parse(&text, Timestamp::now())?;
+                    let is_alone = rest.first().is_none_or(u8::is_ascii_whitespace);
+                    at_start(&text).filter(|_| is_alone)
+                }
+            },
         }
     }
 
@@ -136,18 +142,26 @@ fn whole(text: &[u8]) -> Option<u64> {
     rest.trim_ascii().is_empty().then_some(time)
 }
 
-/// The value of `NAME=VALUE`, which may be quoted.
-fn value_of<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+/// The value of `NAME=VALUE`.
+enum Value<'a> {
+    Quoted(&'a [u8]),
+    /// With the words that follow, up to the next name, and tabs between them: a time may go on
+    /// there, as in the next fields.
+    Words(Vec<u8>),
+}
+
+fn value_of<'a>(line: &'a [u8], name: &[u8]) -> Option<Value<'a>> {
     let is_start = |&at: &usize| at == 0 || line[at - 1].is_ascii_whitespace();
     let ends = memchr::memmem::find_iter(line, name).filter(is_start).map(|at| at + name.len());
     let value = ends.map(|end| &line[end..]).find_map(|rest| rest.strip_prefix(b"="))?;
-    let (value, quoted) = match value.strip_prefix(b"\"") {
-        Some(value) => (value, true),
-        None => (value, false),
-    };
-    let is_end = |&byte: &u8| if quoted { byte == b'"' } else { byte.is_ascii_whitespace() };
-    let end = value.iter().position(is_end).unwrap_or(value.len());
-    Some(&value[..end])
+    if let Some(value) = value.strip_prefix(b"\"") {
+        let end = value.iter().position(|&byte| byte == b'"').unwrap_or(value.len());
+        return Some(Value::Quoted(&value[..end]));
+    }
+    let mut words = value.split(u8::is_ascii_whitespace).take(MOST_FIELDS);
+    let first = words.next()?;
+    let others = words.take_while(|word| !word.contains(&b'='));
+    Some(Value::Words(std::iter::once(first).chain(others).collect::<Vec<_>>().join(&b'\t')))
 }
 
 /// Unix times from this on are not in seconds but in milliseconds, in a thousand times that, and so
@@ -240,10 +254,12 @@ fn date_first(at: &mut Cursor<'_>, _now: Timestamp) -> Option<Parts> {
         *at = before;
         return Some((date, Time::midnight(), 0));
     }
-    match at.time_of_day(between != Some(b'\t')) {
+    let start = *at;
+    // A field `210131` behind a field `20161227` is a time, as this is a date; `404` is not, and
+    // `210131` behind `2016-12-27` may be either.
+    match at.time_of_day(between != Some(b'\t') || separator.is_none()) {
         Some(time) => Some((date, time, 0)),
-        // Another field may be of something else.
-        None if between == Some(b'\t') => {
+        None if between == Some(b'\t') && !start.is_like_a_time() => {
             *at = before;
             Some((date, Time::midnight(), 0))
         }
@@ -351,6 +367,15 @@ impl Cursor<'_> {
         let index = names.iter().position(|it| it.as_bytes().eq_ignore_ascii_case(name))?;
         self.0 = rest;
         i64::try_from(index + 1).ok()
+    }
+
+    /// Whether it could be a time of day without colons: `210131`, `21.01.31`.
+    fn is_like_a_time(self) -> bool {
+        let [mut compact, mut dotted] = [self; 2];
+        let mut pair =
+            |at_end| dotted.digits(2).is_some() && (at_end || dotted.byte(b".").is_some());
+        compact.time_of_day(true).is_some()
+            || pair(false) && pair(false) && pair(true) && dotted.is_at_end()
     }
 
     /// `02:10:00.5`, `2:10 PM`; `0210`, `021000` and `021000500` if it may be compact.
@@ -474,6 +499,27 @@ fn unix_time(number: f64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_of_day_goes_on_behind_its_date_or_the_line_has_no_time() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap().as_millisecond().cast_unsigned();
+        let expected = Some(at("2016-12-27T21:01:31Z"));
+        let field = Times::Field(1, Delimiter::Text(" ".to_owned()));
+        assert_eq!(field.of(b"20161227 210131 x"), expected);
+        assert_eq!(field.of(b"2016-12-27 21:01:31 x"), expected);
+        assert_eq!(field.of(b"2016-12-27 210131 x"), None);
+        assert_eq!(field.of(b"2016-12-27 2101 x"), None);
+        let day = Some(at("2016-12-27T00:00:00Z"));
+        assert_eq!(field.of(b"2016-12-27 404 x"), day);
+        assert_eq!(field.of(b"2016-12-27 198.51.100.7 x"), day);
+        let named = Times::Named("time".to_owned());
+        assert_eq!(named.of(b"a=1 time=2016-12-27 21:01:31 l=i"), expected);
+        assert_eq!(named.of(b"time=20161227 210131 GET /"), expected);
+        assert_eq!(named.of(b"time=2016-12-27 l=210131"), day);
+        assert_eq!(named.of(b"time=2016-12-27 up l=1"), day);
+        assert_eq!(named.of(b"time=2016-12-27 21.01.31 l=1"), None);
+        assert_eq!(named.of(b"time=2016-12-27T21:01:31Z;x l=1"), None);
+    }
 
     #[test]
     fn a_time_is_found_in_a_field_or_by_its_name() {
