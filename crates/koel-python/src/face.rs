@@ -1,8 +1,9 @@
 //! What filters, counting filters and maplets have in common, written once.
 //!
 //! [`face!`] gives a Python class its lookups, sizes and copies, and through `file.rs` its files. A
-//! class has two fields: the body behind a lock, and how keys are hashed, which never changes,
-//! so that keys are hashed without the lock. tests/test_docs.py runs the examples in the documentation.
+//! class has two fields: the body behind a lock, and how keys are hashed, which never changes, so
+//! that keys are hashed without the lock. tests/test_docs.py runs the examples in the
+//! documentation.
 
 /// A row of the table that Jupyter shows.
 pub(crate) fn html_row(name: &str, value: &str) -> String {
