@@ -28,7 +28,7 @@ pub enum Column {
     Number(u32),
     /// As the header names it.
     Name(String),
-    /// With a name that has this [`hash`].
+    /// With a name that has this 32-bit FNV-1a hash.
     Hashed(u32),
 }
 
