@@ -114,10 +114,13 @@ impl Shape {
                 Some(&[("mask", mask)].into_py_dict(py)?),
             )?;
         }
-        match self.dimensions {
-            None => Ok(array),
-            Some(dimensions) => array.call_method1("reshape", (PyTuple::new(py, dimensions)?,)),
-        }
+        self.reshape(array)
+    }
+
+    /// A numpy array of one element for each key, in the dimensions of the keys.
+    pub(crate) fn reshape<'py>(&self, array: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let Some(dimensions) = &self.dimensions else { return Ok(array) };
+        array.call_method1("reshape", (PyTuple::new(array.py(), dimensions)?,))
     }
 
     /// The answers so far as an array of one dimension: of the first rows, missing ones included.

@@ -80,7 +80,7 @@ impl CountingFilter {
         secret=None
     ))]
     fn new(
-        capacity: Whole,
+        #[pyo3(from_py_with = crate::settings::capacity)] capacity: Whole,
         error_rate: f64,
         count_bits: u32,
         grow: bool,

@@ -89,7 +89,7 @@ impl CuckooFilter {
         secret=None
     ))]
     fn new(
-        capacity: Whole,
+        #[pyo3(from_py_with = crate::settings::capacity)] capacity: Whole,
         error_rate: f64,
         grow: bool,
         grow_from: Option<Whole>,

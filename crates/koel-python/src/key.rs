@@ -337,7 +337,7 @@ pub(crate) fn no_host(text: &[u8]) -> PyErr {
     PyValueError::new_err(format!("the keys of this filter are hosts, and {text:?} has none"))
 }
 
-fn type_name(key: &Bound<'_, PyAny>) -> String {
+pub(crate) fn type_name(key: &Bound<'_, PyAny>) -> String {
     let name = key.get_type().fully_qualified_name();
     name.map_or("this object".into(), |name| name.to_string_lossy().into_owned())
 }

@@ -175,18 +175,20 @@ pub(crate) fn collect<A: Clone>(
     read.map(|()| progress.done).map_err(|error| attach(keys.py(), error, 0, 0))
 }
 
-/// Passes on the answers of one chunk after the other. No key may be missing.
+/// Passes on the answers of one chunk after the other. No key may be missing. Returns the shape of
+/// the keys.
 pub(crate) fn each_chunk<A: Clone + Default>(
     keys: &Bound<'_, PyAny>,
     hashing: Hashing,
     work: impl Fn(Python<'_>, Chunk<'_>, &mut [A]) -> Result<(), Stopped>,
     mut take: impl FnMut(&mut [A]) -> PyResult<()>,
-) -> PyResult<()> {
+) -> PyResult<Shape> {
     let (progress, read) = run(keys, hashing, work, |answers| {
         take(answers)?;
         answers.clear();
         Ok(())
     });
     read?;
-    progress.shape.refuse_nulls()
+    progress.shape.refuse_nulls()?;
+    Ok(progress.shape)
 }

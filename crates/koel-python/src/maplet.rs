@@ -79,7 +79,7 @@ impl Maplet {
         secret=None
     ))]
     fn new(
-        capacity: Whole,
+        #[pyo3(from_py_with = crate::settings::capacity)] capacity: Whole,
         error_rate: f64,
         value_bits: u32,
         grow: bool,
@@ -171,7 +171,7 @@ impl Maplet {
             }));
         });
         let (mut offsets, mut values) = (vec![0], Vec::new());
-        many::each_chunk(keys, self.with_width(width)?, work, |found| {
+        let _shape = many::each_chunk(keys, self.with_width(width)?, work, |found| {
             reserve(&mut offsets, found.len())?;
             for some in found {
                 reserve(&mut values, some.len())?;
@@ -194,18 +194,21 @@ impl Maplet {
     ///     >>> m.replace("ada", 7, 8), m.replace("ada", 7, 8)
     ///     (True, False)
     fn replace(&self, key: &Bound<'_, PyAny>, old: Whole, new: Whole) -> PyResult<bool> {
+        self.check_value(key.py(), old.0)?;
         let hash = self.hashing.hash(key)?;
         self.contents
             .write(key.py(), |contents| contents.owned()?.replace(&hash, old.0, new.0).or_raise())
     }
 
-    /// Removes one pair. Returns False if it is not in.
+    /// Removes one pair. Returns False if it is not in. Raises ValueError for a value of too many
+    /// bits.
     ///
     ///     >>> import koel
     ///     >>> m = koel.Maplet(1000, value_bits=8)
     ///     >>> m.discard("ada", 7)
     ///     False
     fn discard(&self, key: &Bound<'_, PyAny>, value: Whole) -> PyResult<bool> {
+        self.check_value(key.py(), value.0)?;
         let hash = self.hashing.hash(key)?;
         self.contents.write(key.py(), |contents| Ok(contents.owned()?.remove(&hash, value.0)))
     }
@@ -326,14 +329,19 @@ impl Maplet {
             let message = format!("{keys} keys and {values} values; give one value for each key");
             return Err(PyValueError::new_err(message));
         }
-        let largest = values.iter().copied().max().unwrap_or(0);
-        let value_bits = self.value_bits(keys.py());
-        if largest >> value_bits > 0 {
-            return Err(PyValueError::new_err(format!(
-                "the value {largest} does not fit into the {value_bits} bits of this maplet"
-            )));
-        }
+        self.check_value(keys.py(), values.iter().copied().max().unwrap_or(0))?;
         Ok((hashes, values))
+    }
+
+    /// Refuses a value that no pair can have: "not in" would be an answer to another question.
+    fn check_value(&self, py: Python<'_>, value: u64) -> PyResult<()> {
+        let value_bits = self.value_bits(py);
+        if value.checked_shr(value_bits).unwrap_or(0) == 0 {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!(
+            "the value {value} does not fit into the {value_bits} bits of this maplet"
+        )))
     }
 }
 

@@ -82,7 +82,7 @@ impl FilterPlan {
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn new(
         py: Python<'_>,
-        capacity: Whole,
+        #[pyo3(from_py_with = crate::settings::capacity)] capacity: Whole,
         error_rate: f64,
         multi: bool,
         grow: bool,

@@ -65,6 +65,14 @@ impl<'py> FromPyObject<'_, 'py> for Whole {
     }
 }
 
+/// The capacity, which the message names: it is the one argument that is given without its name.
+pub(crate) fn capacity(object: &Bound<'_, PyAny>) -> PyResult<Whole> {
+    object.extract::<Whole>().map_err(|error| {
+        let py = object.py();
+        PyErr::from_type(error.get_type(py), format!("capacity: {}", error.value(py)))
+    })
+}
+
 pub(crate) fn prefer(name: &str) -> PyResult<Prefer> {
     match name {
         "small" => Ok(Prefer::Small),

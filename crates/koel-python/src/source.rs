@@ -21,7 +21,7 @@ use crate::answer::Shape;
 use crate::arrow;
 use crate::batch::{Batch, CHUNK, Chunk};
 use crate::error::reserve;
-use crate::key::Hashing;
+use crate::key::{Hashing, type_name};
 use crate::origin::{Origin, library};
 
 /// Reads all keys, and notes the shape of the answers before the first key is passed on.
@@ -31,6 +31,7 @@ pub(crate) fn read(
     shape: &mut Shape,
 ) -> PyResult<()> {
     refuse_single_key(keys)?;
+    refuse_file(keys)?;
     if let Ok(array) = keys.cast::<PyUntypedArray>() {
         return read_numpy(batch, array, shape);
     }
@@ -205,6 +206,19 @@ fn refuse_single_key(keys: &Bound<'_, PyAny>) -> PyResult<()> {
         )));
     }
     Ok(())
+}
+
+/// The lines of a file have their ends, which no key has that was added as text: none would be
+/// found.
+fn refuse_file(keys: &Bound<'_, PyAny>) -> PyResult<()> {
+    if !keys.hasattr("readline")? {
+        return Ok(());
+    }
+    let name = type_name(keys);
+    Err(PyTypeError::new_err(format!(
+        "keys are an iterable, not a {name}, whose lines end with line breaks; pass \
+         (line.rstrip(\"\\r\\n\") for line in file)"
+    )))
 }
 
 /// A mapping may have a count for each key, which would be lost.

@@ -76,3 +76,65 @@ def test_a_filter_says_how_the_command_made_its_keys(tmp_path: Path) -> None:
     listed = koel.CuckooFilter.open(tmp_path / "list")
     assert listed.application == bytes([1, 0, 0, 0, 0, 0, 0, 0])
     assert "ada" in listed and "Ada" in listed
+
+
+def test_lines_of_a_file_are_no_keys(tmp_path: Path) -> None:
+    """Regression: each line was "absent", since it ends with a line break."""
+    names = tmp_path / "names.txt"
+    names.write_text("ada\nmary\n")
+    filter = koel.CuckooFilter(100)
+    filter.update(["ada", "mary"])
+    calls: list[Callable[[Any], object]] = [
+        filter.contains_many,
+        filter.update,
+        filter.count_many,
+        filter.remove_many,
+        koel.FilterPlan(100).split,
+    ]
+    for call in calls:
+        for mode in ("r", "rb"):
+            with open(names, mode) as file, pytest.raises(TypeError, match="line breaks"):
+                call(file)
+    with open(names) as file:
+        assert filter.contains_many(line.rstrip("\r\n") for line in file).all()
+    assert len(filter) == 2
+
+
+def test_a_value_that_no_pair_can_have_is_refused() -> None:
+    """Regression: `discard` and `replace` answered False, as for a pair that is not in."""
+    maplet = koel.Maplet(100, value_bits=8)
+    maplet.add("ada", 7)
+    calls: list[Callable[[], object]] = [
+        lambda: maplet.discard("ada", 256),
+        lambda: maplet.remove("ada", 256),
+        lambda: maplet.replace("ada", 256, 7),
+        lambda: maplet.replace("ada", 7, 256),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="256 does not fit into the 8 bits"):
+            call()
+    assert maplet.get("ada") == [7] and not maplet.discard("ada", 255)
+
+
+def test_ages_have_the_shape_of_the_keys() -> None:
+    """Regression: an array without dimensions, or with two, became one with one."""
+    seen = koel.ExpiringFilter(100, window=60)
+    seen.update([5], now=1000)
+    for keys in (np.array(5), np.array([[5, 6], [7, 5]])):
+        ages = seen.age_many(keys)
+        assert ages.shape == keys.shape and (ages == np.where(keys == 5, 0, -1)).all()
+
+
+def test_a_wrong_capacity_is_named() -> None:
+    classes: list[Callable[[Any], object]] = [
+        koel.CuckooFilter,
+        koel.CountingFilter,
+        koel.FilterPlan,
+        lambda capacity: koel.Maplet(capacity, value_bits=8),
+        lambda capacity: koel.ExpiringFilter(capacity, window=60),
+    ]
+    for make in classes:
+        with pytest.raises(TypeError, match="^capacity: expected an int, not float"):
+            make(1e6)
+        with pytest.raises(ValueError, match="^capacity: .* not -1"):
+            make(-1)

@@ -231,7 +231,8 @@ class Maplet(_Face):
     def replace(self, key: Key, old: int, new: int) -> bool:
         """Changes the value of one pair. Returns False if there is no such pair."""
     def discard(self, key: Key, value: int) -> bool:
-        """Removes one pair. Returns False if it is not in."""
+        """Removes one pair. Returns False if it is not in. Raises ValueError for a value of too many
+        bits."""
     def remove(self, key: Key, value: int) -> None:
         """Removes one pair. Raises KeyError if it is not in."""
     @overload
@@ -295,14 +296,15 @@ class ExpiringFilter(_Face):
         """Adds many keys, those of one iterable or of several, as `add_many` does. Returns how many
         were added."""
     def contains_at(self, key: Key, now: _Time) -> bool:
-        """Whether a key is in at a later time, without a change of the filter. `key in seen` asks
-        for the present step."""
+        """Whether a key is in at a later time, without a change of the filter. An earlier time is
+        the present step, for which `key in seen` asks: what expired is not known any more."""
     def age(self, key: Key) -> int | None:
         """How many steps ago a key came, or was last refreshed. None if it is not in."""
     def age_many(
         self, keys: _Keys | _Arrow, *, width: _Width = 64
     ) -> npt.NDArray[np.int64]:
-        """The age of each of many keys, as a numpy array of int64: -1 for a key that is not in."""
+        """The age of each of many keys, as a numpy array of int64 in the shape of the keys: -1 for a
+        key that is not in."""
     def discard(self, key: Key) -> bool:
         """Removes a key. Returns False if it is not in."""
     def remove(self, key: Key) -> None:

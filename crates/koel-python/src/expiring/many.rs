@@ -51,7 +51,8 @@ impl ExpiringFilter {
         many::count(keys, self.with_width(width)?, self.adding(now, refresh))
     }
 
-    /// The age of each of many keys, as a numpy array of int64: -1 for a key that is not in.
+    /// The age of each of many keys, as a numpy array of int64 in the shape of the keys: -1 for a
+    /// key that is not in.
     ///
     /// Takes the keys, and `width`, as `contains_many` does, but no missing ones.
     ///
@@ -62,24 +63,20 @@ impl ExpiringFilter {
     ///     >>> seen.age_many(["ada", "mary"])
     ///     array([ 0, -1])
     #[pyo3(signature = (keys, *, width=64))]
-    fn age_many<'py>(
-        &self,
-        keys: &Bound<'py, PyAny>,
-        width: u32,
-    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    fn age_many<'py>(&self, keys: &Bound<'py, PyAny>, width: u32) -> PyResult<Bound<'py, PyAny>> {
         let work = self.contents.lookup(|contents, chunk, found: &mut [Option<u64>]| {
             with_filter!(contents, filter => with_keys!(chunk, keys => {
                 filter.age_many(keys, found);
             }));
         });
         let mut ages = Vec::new();
-        many::each_chunk(keys, self.with_width(width)?, work, |found| {
+        let shape = many::each_chunk(keys, self.with_width(width)?, work, |found| {
             for (age, found) in more(&mut ages, found.len())?.iter_mut().zip(found) {
                 *age = found.map_or(Ok(-1), i64::try_from)?;
             }
             Ok(())
         })?;
-        Ok(PyArray1::from_vec(keys.py(), ages))
+        shape.reshape(PyArray1::from_vec(keys.py(), ages).into_any())
     }
 }
 

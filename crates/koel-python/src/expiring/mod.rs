@@ -133,7 +133,7 @@ impl ExpiringFilter {
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords of Python")]
     fn new(
-        capacity: Whole,
+        #[pyo3(from_py_with = crate::settings::capacity)] capacity: Whole,
         error_rate: f64,
         window: Ticks,
         steps: u32,
@@ -202,8 +202,8 @@ impl ExpiringFilter {
         })
     }
 
-    /// Whether a key is in at a later time, without a change of the filter. `key in seen` asks for
-    /// the present step.
+    /// Whether a key is in at a later time, without a change of the filter. An earlier time is the
+    /// present step, for which `key in seen` asks: what expired is not known any more.
     ///
     ///     >>> import koel
     ///     >>> seen = koel.ExpiringFilter(1000, window=600)
