@@ -81,8 +81,12 @@ function isMulti(options) {
 /** Marks the filters of any copy of this package. */
 const BRAND = Symbol.for("koel-filter");
 
-/** What `structuredClone` and `postMessage` name when they refuse a filter, which has no properties to copy. */
-const NO_CLONE = Symbol("a CuckooFilter: clone its toBytes()");
+/**
+ * The one property of a filter, which has none to copy or compare: what `structuredClone` and
+ * `postMessage` name when they refuse it. Each filter has a symbol of its own, so that
+ * `deepStrictEqual` and its kin call no two filters equal.
+ */
+const noClone = () => Symbol("a CuckooFilter: clone or compare its toBytes()");
 
 /** An export whose traps are exceptions of this package. */
 function guarded(run) {
@@ -269,7 +273,7 @@ export function bind(load) {
     constructor(options = {}) {
       const { handle } = options instanceof Made ? options : new Made(build(options));
       this.#handle = handle;
-      Object.defineProperty(this, "structuredClone", { value: NO_CLONE, enumerable: true });
+      Object.defineProperty(this, "structuredClone", { value: noClone(), enumerable: true });
       this.#isInteger = wasm.koel_line_options(handle) === 0 ? isNoText : isInteger;
       registry.register(this, handle, this);
     }

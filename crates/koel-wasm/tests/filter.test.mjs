@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { inspect } from "node:util";
+import { inspect, isDeepStrictEqual } from "node:util";
 import { runInNewContext } from "node:vm";
 import { CuckooFilter, KoelError } from "koel-filter";
 
@@ -406,4 +406,15 @@ test("a module that has stopped ends no process", () => {
   `.replaceAll("\\\\", "\\");
   const args = ["--expose-gc", "--input-type=module", "-e", script];
   assert.equal(execFileSync(process.execPath, args, { encoding: "utf8" }), "memory true\ntrue\n");
+});
+
+test("no two filters are equal to a test that compares properties", () => {
+  const [one, other, same] = [["a"], ["b"], ["a"]].map((keys) => filled({ capacity: 100 }, keys));
+  for (const filter of [other, same]) {
+    assert.notDeepStrictEqual(one, filter);
+    assert.notDeepStrictEqual({ list: one }, { list: filter });
+    assert.ok(!isDeepStrictEqual(one, filter));
+  }
+  assert.deepStrictEqual(one, one);
+  assert.deepStrictEqual(one.toBytes(), same.toBytes());
 });
