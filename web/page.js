@@ -19,7 +19,7 @@ WebAssembly.instantiate(bytes, imports).then(({ instance }) => {
   const module = new Module(exports);
   startWatch(module);
   startSize((...figures) => module.plan(...figures));
-  startUse(koel);
+  startUse(koel, module);
   startFigures(FIGURES);
   document.documentElement.dataset.ready = "";
 });

@@ -560,9 +560,64 @@ test("a list makes the filter that the command makes of it", () =>
       const [download] = await Promise.all([page.waitForEvent("download"), page.click("#save")]);
       assert.deepEqual(readFileSync(await download.path()), readFileSync(path("list.koel")), name);
     }
-    writeFileSync(path("list.zst"), Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0]));
-    await page.setInputFiles("#list", path("list.zst"));
-    await page.waitForFunction(() => /zstd/.test(document.querySelector("#built").textContent));
+  }));
+
+test("a file that has no lines makes no filter", () =>
+  onPage(wide, async (page) => {
+    const others = {
+      "(\xb5/\xfd\0": "compressed with zstd",
+      "\x5e*M\x18\0": "compressed with zstd",
+      "\xfd7zXZ\0\0": "compressed with xz",
+      "BZh91AY&SY": "compressed with bzip2",
+      "\x04\"M\x18": "compressed with lz4",
+      "\x1f\x9d\x90": "compressed with compress",
+      "LZIP\x01": "compressed with lzip",
+      "PK\x03\x04\n": "a zip archive",
+      "7z\xbc\xaf\x27\x1c": "a 7z archive",
+      "koel\r\n\x1a\n\x01": "a filter; open it below",
+    };
+    for (const [i, [bytes, what]] of Object.entries(others).entries()) {
+      const name = `other${i}`;
+      writeFileSync(path(name), Buffer.from(bytes, "latin1"));
+      await page.evaluate(() => (document.querySelector("#built").textContent = ""));
+      await page.setInputFiles("#list", path(name));
+      await page.waitForFunction(() => document.querySelector("#built").textContent);
+      const said = await page.textContent("#built");
+      assert.ok(said.startsWith(`Not possible: ${name} is ${what}`), said);
+      assert.ok(await page.isHidden("#save"));
+    }
+  }));
+
+test("a list of hosts is noticed, and no host is absent for certain from its lines", () =>
+  onPage(wide, async (page) => {
+    const said = async (list, question) => {
+      await page.fill("#keys", list);
+      await page.evaluate(() => (document.querySelector("#built").textContent = ""));
+      await page.click("#build button >> nth=0");
+      await page.waitForFunction(() => document.querySelector("#built").textContent);
+      await page.fill("#questions", question);
+      await page.click("#ask button");
+      return [await page.textContent("#built"), await page.textContent("#answers td:nth-child(2)")];
+    };
+    const hosts = `${"# head\n".repeat(2000)}0.0.0.0 ads.example\r\n0.0.0.0 b.example\r\n`;
+    const [hint, answer] = await said(hosts, "ads.example");
+    assert.match(hint, /looks like a hosts file, .*"koel build --format hosts" reads the hosts\.$/);
+    assert.equal(answer, "no such line");
+    const [rules, none] = await said("||ads.example^\n||b.example^", "ads.example");
+    assert.match(rules, /looks like ad-block rules, .*--format adblock/);
+    assert.equal(none, "no such line");
+    const [plain, sure] = await said("ads.example\nb.example", "c.example");
+    assert.doesNotMatch(plain, /looks like/);
+    assert.equal(sure, "absent for certain");
+  }));
+
+test("questions that were not asked are no answers", () =>
+  onPage(wide, async (page) => {
+    await page.click("#build button >> nth=0");
+    await page.waitForFunction(() => document.querySelector("#built").textContent);
+    await page.fill("#questions", Array.from({ length: 1001 }, (_, i) => `key ${i}`).join("\n"));
+    await page.click("#ask button");
+    assert.match(await page.textContent("#answers"), /Only the first 1,000 of 1,001 keys were asked\./);
   }));
 
 test("what is typed after a file was chosen counts, and an empty list is said", () =>

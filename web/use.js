@@ -16,13 +16,16 @@ function describe(filter) {
   return `${size}; one absent key in ${whole(1 / filter.currentErrorRate)} is reported as present.${made}`;
 }
 
-/** What a filter says of a key, whose text is given, too. */
-function answerTo(filter, key, text) {
+/** Most questions that are answered at once. */
+const MOST = 1000;
+
+/** What a filter says of a key, whose text is given, too. `absent` is what it says of an absent one. */
+function answerTo(filter, key, text, absent) {
   try {
     const count = filter.count(key);
     if (count) return `present, ${count === 1 ? "once" : `${whole(count)} times`}`;
     const isAbove = filter.lineOptions.includes("--format hosts") && filter.hasUrl(text);
-    return isAbove ? "a domain above it is present" : "absent for certain";
+    return isAbove ? "a domain above it is present" : absent;
   } catch (error) {
     // Text that could be no key of this filter.
     return `no answer: ${error.message}`;
@@ -46,13 +49,18 @@ function takeDrops(form, input) {
   });
 }
 
-export function startUse({ CuckooFilter }) {
+export function startUse({ CuckooFilter }, module) {
   let asked;
+  let absent;
 
-  /** The filter that is asked from now on; none if there is no filter. */
-  function take(filter) {
+  /**
+   * The filter that is asked from now on; none if there is no filter. Where its keys are whole lines
+   * of a list of hosts, it cannot tell whether a host is in the list.
+   */
+  function take(filter, isMisread = false) {
     asked?.free();
     asked = filter;
+    absent = isMisread ? "no such line" : "absent for certain";
     element("opened").textContent = filter ? describe(filter) : "No filter yet.";
     element("answers").replaceChildren();
     element("save").hidden = !filter;
@@ -68,8 +76,10 @@ export function startUse({ CuckooFilter }) {
       const filter = new CuckooFilter({ capacity: Math.max(keys.length, 1), errorRate });
       // Each line is added, as `koel build` does.
       filter.update(keys, { multi: true });
-      place.textContent = describe(filter);
-      take(filter);
+      const likeness = module.likeness(keys);
+      const hint = likeness && ` It looks like ${likeness[0]}, but whole lines are keys here: "koel build --format ${likeness[1]}" reads the hosts.`;
+      place.textContent = describe(filter) + (hint ?? "");
+      take(filter, likeness !== null);
     } catch (error) {
       take(undefined);
       report(place, error);
@@ -114,10 +124,11 @@ export function startUse({ CuckooFilter }) {
     }
     const keys = typed(element("questions").value);
     const decoder = new TextDecoder();
-    const rows = keys.slice(0, 1000).map((key) => [decoder.decode(key), answerTo(asked, key, decoder.decode(key))]);
+    const rows = keys.slice(0, MOST).map((key) => [decoder.decode(key), answerTo(asked, key, decoder.decode(key), absent)]);
     const wrong = percent(asked.currentErrorRate);
     place.replaceChildren(
       table(["key", "answer"], rows),
+      ...(keys.length > MOST ? [make("p", {}, `Only the first ${whole(MOST)} of ${whole(keys.length)} keys were asked.`)] : []),
       make("p", { class: "key" }, `"present" is wrong for ${wrong} of the keys that are absent.`),
     );
   });

@@ -1,8 +1,12 @@
 // What the page asks of the WebAssembly module beyond the npm package: a small table, where a key is
-// in it, and sizes of filters (crates/koel-wasm/src/page.rs).
+// in it, sizes of filters, and kinds of lists (crates/koel-wasm/src/page.rs).
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
+
+/** More than this would move the input buffer, of which the filters (filter.js) keep a view. */
+const LEAST_INPUT = 1 << 12;
+const [LINE, COMMENT] = [10, 35];
 
 /** The exports of an instance, for the page. */
 export class Module {
@@ -40,6 +44,22 @@ export class Module {
 
   key(text) {
     return this.put(encoder.encode(text));
+  }
+
+  /**
+   * What the lines of a list look like, and the `--format` of the command for it; null if they may be
+   * keys. The first of them tell.
+   */
+  likeness(lines) {
+    const text = new Uint8Array(LEAST_INPUT).fill(LINE);
+    let at = 0;
+    for (const line of lines) {
+      if (line[0] === COMMENT) continue;
+      if (at + line.length >= text.length) break;
+      text.set(line, at);
+      at += line.length + 1;
+    }
+    return this.json(this.wasm.koel_likeness(this.put(text)));
   }
 
   /** The rows of `koel plan`; one of the figures is 0. */

@@ -15,7 +15,7 @@ use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use koel::ImageError;
-use koel_lines::{ApplicationBytes, Format, Recipe, Separator, TakenOut};
+use koel_lines::{ApplicationBytes, Format, Likeness, Recipe, Separator, TakenOut};
 
 use crate::failure::{self, Failure, Refused};
 use crate::filter::file::FilterFile;
@@ -319,14 +319,14 @@ impl Inputs {
                 group.input = source.path();
                 has_keys = true;
                 if let Some(likeness) = &mut likeness {
-                    likeness.look_at(&group);
+                    likeness.look_at(group.lines.iter().copied());
                 }
                 if take(&group, progress.share())? {
                     break 'inputs;
                 }
             }
             skipped.add(&keys.skipped());
-            if let Some(sentence) = likeness.and_then(|it| it.sentence()) {
+            if let Some(sentence) = likeness.as_ref().and_then(hint) {
                 self.warnings.about(source.path(), &sentence);
             }
         }
@@ -367,41 +367,14 @@ impl Inputs {
     }
 }
 
-/// How many of the first lines look like those of a list of another kind.
-#[derive(Default)]
-struct Likeness {
-    lines: usize,
-    hosts: usize,
-    adblock: usize,
-}
-
-impl Likeness {
-    /// So many lines are looked at.
-    const LINES: usize = 1_000;
-
-    fn look_at(&mut self, group: &Group<'_>) {
-        let is_counted = |line: &&&[u8]| !line.is_empty() && !line.starts_with(b"#");
-        let rest = Self::LINES.saturating_sub(self.lines);
-        for line in group.lines.iter().filter(is_counted).take(rest) {
-            self.lines += 1;
-            self.hosts += usize::from(Format::Hosts.is_likely(line));
-            self.adblock += usize::from(Format::Adblock.is_likely(line));
-        }
-    }
-
-    /// What to tell the user, if most lines are alike.
-    fn sentence(&self) -> Option<String> {
-        let (what, format) = match self.lines / 2 {
-            half if self.hosts > half => ("a hosts file", Format::Hosts),
-            half if self.adblock > half => ("ad-block rules", Format::Adblock),
-            _ => return None,
-        };
-        let format = format.name();
-        Some(format!(
-            "looks like {what}, but whole lines are read as keys; give --format {format} to read \
-             the hosts, or --format lines if this is meant"
-        ))
-    }
+/// What to tell the user of a list that is likely of another kind.
+fn hint(likeness: &Likeness) -> Option<String> {
+    let (format, what) = likeness.format()?;
+    let format = format.name();
+    Some(format!(
+        "looks like {what}, but whole lines are read as keys; give --format {format} to read the \
+         hosts, or --format lines if this is meant"
+    ))
 }
 
 #[derive(Debug)]

@@ -335,3 +335,10 @@ pub extern "C" fn koel_locate(filter: u32, len: usize) -> i32 {
 pub extern "C" fn koel_plan_rows(keys: u64, error_rate: f64, memory: u64) -> i32 {
     answer(|host| host.plan(keys, error_rate, memory).map(|()| 0))
 }
+
+/// Outputs what the list in the first `len` bytes of the input looks like, as JSON.
+#[cfg(feature = "page")]
+#[unsafe(no_mangle)]
+pub extern "C" fn koel_likeness(len: usize) -> i32 {
+    answer(|host| host.likeness(len).map(|()| 0))
+}

@@ -88,6 +88,12 @@ impl Host {
         Ok(&mut self.input)
     }
 
+    /// The first `len` bytes of the input buffer.
+    #[cfg(feature = "page")]
+    pub(crate) fn given(&self, len: usize) -> Result<&[u8], Failure> {
+        first(&self.input, len)
+    }
+
     /// Frees the input buffer and the output.
     pub fn clear_buffers(&mut self) {
         (self.input, self.output) = (Vec::new(), Vec::new());

@@ -1,7 +1,9 @@
 //! What only the page asks, with the feature `page`: a table small enough to draw, where a key is,
-//! and sizes of filters. The page reads slots from the file image. Outputs are JSON.
+//! sizes of filters, and what kind of list was given. The page reads slots from the file image.
+//! Outputs are JSON.
 
 use koel::CuckooFilter;
+use koel_lines::Likeness;
 use koel_plan::{Question, Row};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -57,6 +59,20 @@ impl Host {
         let (filter, input) = self.change(handle)?;
         let [home, other] = filter.locate(input.get(..len).unwrap_or(input));
         self.put_text(format!("[[{},{}],[{},{}]]", home.0, home.1, other.0, other.1));
+        Ok(())
+    }
+
+    /// Outputs what the list in the first `len` bytes of the input buffer looks like, if its lines
+    /// are hardly keys, as a text and the `--format` of the command; otherwise `null`.
+    ///
+    /// # Errors
+    /// If the input buffer has fewer bytes.
+    pub fn likeness(&mut self, len: usize) -> Result<(), Failure> {
+        let mut likeness = Likeness::default();
+        likeness.look_at(self.given(len)?.split(|&byte| byte == b'\n'));
+        let text =
+            likeness.format().map(|(format, what)| format!("[{what:?},{:?}]", format.name()));
+        self.put_text(text.unwrap_or("null".to_owned()));
         Ok(())
     }
 
@@ -138,6 +154,22 @@ mod tests {
         let [(home, slot), (other, _)] = filter.locate(key);
         let mut entries = filter.entries().map(|entry| (entry.bucket, entry.fingerprint));
         entries.any(|entry| entry == (home.min(other), slot))
+    }
+
+    #[test]
+    fn a_list_says_what_it_looks_like() {
+        let mut host = Host::default();
+        for (list, expected) in [
+            ("0.0.0.0 ads.example\n0.0.0.0 b.example\n", r#"["a hosts file","hosts"]"#),
+            ("! title\n||ads.example^\n||b.example^", r#"["ad-block rules","adblock"]"#),
+            ("ads.example\nb.example", "null"),
+            ("", "null"),
+        ] {
+            host.input(list.len()).unwrap()[..list.len()].copy_from_slice(list.as_bytes());
+            host.likeness(list.len()).unwrap();
+            assert_eq!(host.output(), expected.as_bytes(), "{list}");
+        }
+        assert!(host.likeness(usize::MAX).is_err());
     }
 
     #[test]
