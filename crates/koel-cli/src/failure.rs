@@ -188,7 +188,7 @@ fn fmt_merge(path: &Path, error: MergeError, f: &mut fmt::Formatter<'_>) -> fmt:
             "{path} and the first filter differ in size, for {theirs} and {ours} keys; build both \
              with --grow, or with the same --keys and --fpr"
         ),
-        MergeError::Full(_) => write!(
+        MergeError::Full(FullError::Slots { .. } | FullError::Counters { .. }) => write!(
             f,
             "{path} cannot be merged: the first filter would be full; make it growable with \
              `koel grow`, or build both with --grow"

@@ -87,6 +87,7 @@ impl IntoException for MergeError {
     fn into_exception(self) -> PyErr {
         match self {
             Self::NoMemory => PyMemoryError::new_err(self.to_string()),
+            Self::Full(FullError::Overflow) => PyOverflowError::new_err(self.to_string()),
             Self::Full(_) => Full::new_err(self.to_string()),
             Self::Incompatible { field } => PyValueError::new_err(format!(
                 "the filters differ in {field}; build both with the same arguments"
