@@ -18,31 +18,6 @@ def blocked() -> koel.CuckooFilter:
     return f
 
 
-def test_refuted_keys_are_absent_and_members_stay() -> None:
-    f = blocked()
-    wrong = [key for key in ABSENT if key in f]
-    assert wrong
-    assert f.refute_many(ABSENT) == f.corrections == len(wrong)
-    assert f.refute_many(ABSENT) == 0
-    assert not f.contains_many(ABSENT).any()
-    assert f.contains_many(MEMBERS).all()
-    again = koel.CuckooFilter.from_bytes(f.to_bytes())
-    assert again == f
-    assert again.corrections == len(wrong)
-    f.update(wrong, multi=True)
-    assert f.corrections == 0
-    assert f.contains_many(wrong).all()
-
-
-def test_more_corrections_than_slots_are_refused_and_none_is_made() -> None:
-    f = koel.CuckooFilter(100, error_rate=0.2)
-    f.update(range(100), multi=True)
-    before = f.to_bytes()
-    with pytest.raises(koel.Full):
-        f.refute_many(range(1000, 100_000))
-    assert f.to_bytes() == before
-
-
 def test_corrections_are_content() -> None:
     f, g = blocked(), blocked()
     assert f == g

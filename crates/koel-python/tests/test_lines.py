@@ -49,23 +49,6 @@ def test_several_columns_are_a_tuple(tmp_path: Path) -> None:
 
 
 @needs_koel
-@pytest.mark.parametrize(
-    "form, lines",
-    [
-        ("hosts", "0.0.0.0 ads.example\n0.0.0.0 b\u00fccher.example\n"),
-        ("adblock", "||Ads.Example^\n||b\u00fccher.example^\n"),
-    ],
-)
-def test_a_host_is_found_in_every_form(tmp_path: Path, form: str, lines: str) -> None:
-    blocked = built(tmp_path, lines, "--format", form)
-    assert blocked.line_options == "--format hosts"
-    for key in ("ads.example", "https://ADS.example:8080/x", "B\u00dcCHER.example", "a@ads.example."):
-        assert key in blocked and blocked.contains_url(key)
-    assert "www.ads.example" not in blocked
-    assert blocked.contains_url("http://www.ads.example/") and not blocked.contains_url("b.example")
-
-
-@needs_koel
 def test_what_is_no_host_and_no_text_is_an_error(tmp_path: Path) -> None:
     blocked = built(tmp_path, "ads.example\n", "--format", "hosts")
     batches = ["two words"], pyarrow.array(["two words"]), np.array(["two words"])

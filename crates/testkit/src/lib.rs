@@ -11,11 +11,13 @@
 //! stores [`stores`], `ordered` and [`tables`]. [`fuzz`] lists them.
 //! Stores run in folders of [`storage`], with a history that defines what must survive. [`source`]
 //! reads the Rust of the [`workspace`] for the tests of its layers and its words. [`trees`] makes
-//! and describes folders of the disk, and [`threads`] ends threads.
+//! and describes folders of the disk, and [`threads`] ends threads. [`conformance`] runs the
+//! scenarios that every door runs.
 
 pub mod addressing;
 pub mod audit;
 pub mod cases;
+pub mod conformance;
 pub mod exercise;
 pub mod expiring;
 pub mod fuzz;

@@ -166,14 +166,6 @@ fn a_quoted_column_is_a_url_and_no_line_with_a_host_is_no_answer() {
 }
 
 #[test]
-fn an_address_of_ipv4_is_found_as_ipv6() {
-    let shell = filter_of("192.0.2.77\n", "--format hosts");
-    assert_eq!(shell.check("--url -c", "http://[::ffff:192.0.2.77]/\n").text(), "1\n");
-    let shell = filter_of("192.0.2.77\n", "");
-    assert_eq!(shell.check("--url -c", "http://[::ffff:192.0.2.77]/\n").text(), "1\n");
-}
-
-#[test]
 fn reports_count_the_lines_without_a_key() {
     let shell = filter_of("a\n", "");
     let skipped = |words: &str, input: &str| {

@@ -5,6 +5,7 @@
 mod block_lists;
 mod build_check;
 mod compressed;
+mod conformance;
 mod dedup;
 mod edit;
 mod grow;

@@ -10,6 +10,7 @@
 
 mod beside;
 mod cluster;
+mod conformance;
 mod conventions;
 mod faults;
 mod limits;

@@ -9,6 +9,7 @@ mod bulk;
 mod choosing;
 mod compare;
 mod concurrent;
+mod conformance;
 mod copies;
 mod corrections;
 mod counting;

@@ -138,7 +138,7 @@ fn the_vectors_of_the_format_match_the_code() {
         let hex = |cell: usize| u64::from_str_radix(cells[cell], 16).unwrap();
         let location = Geometry::new(k, m, f).locate(hex(3));
         let (home, other) = location.buckets();
-        assert_eq!([home, other], [4, 5].map(|cell| cells[cell].parse().unwrap()), "{row}");
+        assert_eq!([home, other], [4, 5].map(|cell| cells[cell].parse::<u64>().unwrap()), "{row}");
         assert_eq!(location.fingerprint, hex(6), "{row}");
     }
 }
