@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn fixed_chunks_are_full_except_for_the_last() {
         let cut = |count| lengths(&noise(count)[..], Chunking::Fixed(4096));
-        assert_eq!(cut(0), []);
+        assert!(cut(0).is_empty());
         assert_eq!(cut(1), [1]);
         assert_eq!(cut(4095), [4095]);
         assert_eq!(cut(4096), [4096]);

@@ -120,7 +120,7 @@ mod tests {
             |action, run| Error::io(action, &TABLE.name(run))(io::ErrorKind::StorageFull.into());
         assert_eq!(culprits(&[4, 5], &Error::damaged("other", 0, "")), [4, 5]);
         assert_eq!(culprits(&[4, 5], &io("read", 5)), [5]);
-        assert_eq!(culprits(&[4, 5], &io("write", 6)), []);
-        assert_eq!(culprits(&[4, 5], &io("read", 6)), []);
+        assert!(culprits(&[4, 5], &io("write", 6)).is_empty());
+        assert!(culprits(&[4, 5], &io("read", 6)).is_empty());
     }
 }
