@@ -64,6 +64,9 @@ fn parse_whole(
     }
 }
 
+/// The false-positive rate without `--fpr`.
+pub(crate) const USUAL_RATE: f64 = 0.001;
+
 /// Parses a false-positive rate, such as `0.001`, `0.1%` or `1/1000`.
 pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     let rate = if let Some(percent) = text.strip_suffix('%') {

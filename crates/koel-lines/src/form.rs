@@ -44,7 +44,7 @@ impl KeyForm {
     /// Whether every text is its own key.
     #[must_use]
     pub fn is_exact(self) -> bool {
-        !self.is_host && !self.options.trims && !self.options.ignores_case
+        !self.is_host && self.options.keep_text()
     }
 
     /// The key of a text. Of a URL, an e-mail address or a host in another form, where keys are

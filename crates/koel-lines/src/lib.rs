@@ -13,7 +13,8 @@
 //! is there in lower case. docs/FORMAT.md ("Lines") specifies all of it for other languages, with
 //! vectors.
 //!
-//! Nothing here reads or writes: bytes come in, bytes go out. The command, Python and npm share it.
+//! Nothing here reads or writes: bytes come in, bytes go out. The command, Python, npm
+//! and the module share it.
 //!
 //! ```
 //! use koel_lines::{Format, KeyForm, Recipe};
@@ -58,16 +59,6 @@ pub enum Format {
 impl Format {
     /// All of them, in the order of their numbers in a file.
     pub const ALL: [Self; 3] = [Self::Lines, Self::Hosts, Self::Adblock];
-
-    /// Whether a line looks like one of such a list, and hardly of any other.
-    #[must_use]
-    pub fn is_likely(self, line: &[u8]) -> bool {
-        match self {
-            Self::Lines => false,
-            Self::Hosts => hosts::is_hosts_line(line),
-            Self::Adblock => adblock::is_host_rule(line),
-        }
-    }
 
     /// The value of `--format` of the command.
     #[must_use]

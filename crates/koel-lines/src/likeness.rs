@@ -4,7 +4,7 @@
 //! "absent". More than half of the first lines decide, without comments and empty ones, since a few
 //! lines of any list may look like rules. Cost: a look at each of the first 1,000 lines.
 
-use crate::Format;
+use crate::{Format, adblock, hosts};
 
 /// How many of the first lines look like those of a list of another kind.
 #[derive(Debug, Default)]
@@ -24,8 +24,8 @@ impl Likeness {
         let rest = Self::LINES.saturating_sub(self.lines);
         for line in lines.into_iter().filter(is_counted).take(rest) {
             self.lines += 1;
-            self.hosts += usize::from(Format::Hosts.is_likely(line));
-            self.adblock += usize::from(Format::Adblock.is_likely(line));
+            self.hosts += usize::from(hosts::is_hosts_line(line));
+            self.adblock += usize::from(adblock::is_host_rule(line));
         }
     }
 

@@ -32,8 +32,7 @@ impl Reading {
     /// Whether a line is its own key, except for a carriage return.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        let changes = self.options.trims || self.options.ignores_case;
-        self.field.is_none() && self.format == Format::Lines && !changes
+        self.field.is_none() && self.format == Format::Lines && self.options.keep_text()
     }
 
     /// A reader of records, if a line is one of CSV.

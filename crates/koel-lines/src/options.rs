@@ -41,6 +41,11 @@ impl LineOptions {
         all.into_iter().filter_map(|(is_on, name)| is_on.then_some(name))
     }
 
+    /// Whether a text is its own key.
+    pub(crate) fn keep_text(self) -> bool {
+        !self.trims && !self.ignores_case
+    }
+
     /// The bytes of the key of a text, whose line end was dropped.
     pub fn key(self, text: &[u8]) -> Cow<'_, [u8]> {
         let text = if self.trims { trimmed(text) } else { text };

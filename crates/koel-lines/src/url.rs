@@ -1,7 +1,7 @@
 //! Parses one URL as browsers do (the WHATWG standard).
 //!
-//! The crate `url` does it, and in a browser or Node its own `URL`, since the tables for
-//! international names would double the npm package. Both say the same: `hosts/standard.rs` and
+//! The crate `url` does it. In JavaScript its own `URL` does, so that the npm package has no tables
+//! for international names. Both say the same: `hosts/standard.rs` and
 //! the tests of the npm package ask them the test data of the standard.
 
 /// What is needed of a URL.

@@ -162,9 +162,9 @@ impl<F> Builder<F> {
     /// The first two say what a key is: filters in which they differ are neither merged nor
     /// compared. The others are only kept; a union has those of the first filter.
     ///
-    /// The command, Python and npm read there how keys were made of lines (docs/FORMAT.md,
-    /// "Lines"), and refuse bytes that they do not know. Bytes of your own have bit 128 in the
-    /// first: then they take each text as its own key.
+    /// The command, Python, npm and the module read there how keys were made of lines
+    /// (docs/FORMAT.md, "Lines"), and refuse bytes that they do not know. Bytes of your
+    /// own have bit 128 in the first: then they take each text as its own key.
     #[must_use]
     pub fn application(self, bytes: [u8; 8]) -> Self {
         self.with(|settings| settings.application = bytes)

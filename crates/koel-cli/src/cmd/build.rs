@@ -80,7 +80,8 @@ pub(crate) struct Args {
     out: OutArgs,
 
     /// False-positive rate, such as 0.001, 0.1% or 1/1000
-    #[arg(long, value_name = "P", default_value = "0.001", value_parser = quantity::parse_rate)]
+    #[arg(long, value_name = "P", value_parser = quantity::parse_rate)]
+    #[arg(default_value_t = quantity::USUAL_RATE)]
     #[arg(allow_negative_numbers = true)]
     fpr: f64,
 

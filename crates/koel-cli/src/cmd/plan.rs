@@ -41,11 +41,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// The rate that `koel build` has without `--fpr`.
-const USUAL_RATE: f64 = 0.001;
-
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let usual = args.fpr.unwrap_or(USUAL_RATE);
+    let usual = args.fpr.unwrap_or(quantity::USUAL_RATE);
     let question = match (args.keys, args.fpr, args.memory) {
         (Some(keys), _, None) => Question::Memory { keys, fpr: usual },
         (Some(keys), None, Some(memory)) => Question::Rate { keys, memory },

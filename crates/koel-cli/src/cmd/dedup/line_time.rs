@@ -114,9 +114,8 @@ impl Times {
             Self::Named(name) => match value_of(line, name.as_bytes())? {
                 Value::Quoted(text) => whole(text),
                 Value::Words(text) => {
-                    let (_, rest) = parse(&text, Timestamp::now())?;
-                    let is_alone = rest.first().is_none_or(u8::is_ascii_whitespace);
-                    at_start(&text).filter(|_| is_alone)
+                    let (time, rest) = parse(&text, Timestamp::now())?;
+                    rest.first().is_none_or(u8::is_ascii_whitespace).then_some(time)
                 }
             },
         }
