@@ -26,6 +26,7 @@ pub(crate) fn parse(text: &str) -> Option<Parsed> {
 pub(crate) use javascript::parse;
 
 #[cfg(all(target_family = "wasm", target_os = "unknown"))]
+#[expect(unsafe_code, reason = "a function of JavaScript")]
 mod javascript {
     use super::Parsed;
 
