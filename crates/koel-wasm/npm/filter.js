@@ -27,7 +27,7 @@ const GROW_TO = 100_000_000n;
 
 const CODES = {
   [-1]: "full", [-2]: "settings", [-3]: "bytes", [-4]: "memory", [-5]: "internal", [-6]: "base", [-7]: "lines",
-  [-8]: "members",
+  [-8]: "members", [-9]: "range",
 };
 
 /** An operation that failed. The message is the library's sentence. */

@@ -184,8 +184,8 @@ export class CuckooFilter {
   /**
    * Adds the keys of another filter that was built alike, also of another copy of this package. A key in both gets the larger count, as in
    * a union of sets, or with `"sum"` the sum of both.
-   * @throws {KoelError} with code `"settings"` unless both were built alike, and `"full"` if the
-   * union does not fit. Then nothing has changed.
+   * @throws {KoelError} with code `"settings"` unless both were built alike, `"full"` if the
+   * union does not fit, and `"range"` if a count would pass 2^64 - 1. Then nothing has changed.
    */
   merge(other: CuckooFilter, options?: { counts?: "max" | "sum" }): this;
 
@@ -244,12 +244,13 @@ export class KoelError extends Error {
    * * `"base"`: the patch is for another filter, or was applied already;
    * * `"lines"`: a text that is no key of a filter that was built from lines (`lineOptions`);
    * * `"members"`: keys to be refuted are reported more often than chance explains;
+   * * `"range"`: the count of a key, or of all keys, would pass 2^64 - 1;
    * * `"memory"`: there is no memory;
    * * `"freed"`: the filter was freed;
    * * `"init"`: of `koel-filter/init`, if no module is there, or what is given is another one;
    * * `"internal"`: an error of this package.
    */
-  readonly code: "full" | "settings" | "bytes" | "base" | "lines" | "members" | "memory" | "freed" | "init" | "internal";
+  readonly code: "full" | "settings" | "bytes" | "base" | "lines" | "members" | "range" | "memory" | "freed" | "init" | "internal";
 
   /** Of a batch: how many keys are done. See {@link Failed}. */
   readonly done?: number;

@@ -24,6 +24,18 @@ pub enum Code {
     Lines = -7,
     /// More keys that were to be refuted are reported than chance explains.
     Members = -8,
+    /// A count beyond 2^64 - 1.
+    Range = -9,
+}
+
+impl From<FullError> for Code {
+    fn from(error: FullError) -> Self {
+        match error {
+            FullError::NoMemory => Self::Memory,
+            FullError::Overflow => Self::Range,
+            _ => Self::Full,
+        }
+    }
 }
 
 /// An error: its kind, and its sentence.
@@ -51,8 +63,7 @@ impl Failure {
 
 impl From<FullError> for Failure {
     fn from(error: FullError) -> Self {
-        let code = if error == FullError::NoMemory { Code::Memory } else { Code::Full };
-        Self::new(code, error)
+        Self::new(error.into(), error)
     }
 }
 
@@ -93,7 +104,7 @@ impl From<PatchError> for Failure {
     fn from(error: PatchError) -> Self {
         let code = match error {
             PatchError::NoMemory => Code::Memory,
-            PatchError::Full(_) => Code::Full,
+            PatchError::Full(full) => full.into(),
             PatchError::Incompatible { .. }
             | PatchError::Sizes { .. }
             | PatchError::Sparse { .. } => Code::Settings,
