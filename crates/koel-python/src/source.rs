@@ -6,7 +6,7 @@
 //! | masked numpy arrays | the same | masked, as the keys are |
 //! | other numpy arrays, lists, any iterable | hashed object by object | numpy |
 //! | Arrow array or stream | hashed in place (`arrow.rs`) | Arrow, with the nulls of the keys |
-//! | pandas Series or Index | as numpy or as Arrow | numpy; false or 0 for a missing key |
+//! | pandas Series or Index | as numpy or as Arrow | numpy, so a missing key is refused |
 //! | pandas MultiIndex | hashed tuple by tuple | numpy |
 
 use arrow_buffer::NullBuffer;
@@ -15,7 +15,7 @@ use numpy::{PyArray1, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyByteArray, PyBytes, PyMapping, PyMemoryView, PyString, PyType};
+use pyo3::types::{PyMapping, PyMemoryView, PyString, PyType};
 
 use crate::answer::Shape;
 use crate::arrow;
@@ -30,12 +30,15 @@ pub(crate) fn read(
     keys: &Bound<'_, PyAny>,
     shape: &mut Shape,
 ) -> PyResult<()> {
-    refuse_single_key(keys)?;
-    refuse_file(keys)?;
     if let Ok(array) = keys.cast::<PyUntypedArray>() {
         return read_numpy(batch, array, shape);
     }
-    if is_buffer(keys)? {
+    let is_array = is_array(keys)?;
+    if !is_array {
+        refuse_file(keys)?;
+        refuse_single_key(keys)?;
+    }
+    if is_array || keys.is_instance_of::<PyMemoryView>() {
         let array = numpy_module(keys.py())?.call_method1("asarray", (keys,))?;
         return read_numpy(batch, array.cast::<PyUntypedArray>()?, shape);
     }
@@ -65,7 +68,8 @@ fn read_numpy(
     let mask = masked.call_method1("getmaskarray", (array,))?;
     let present = mask.call_method1("reshape", (-1,))?.call_method0("__invert__")?;
     *shape = Shape::masked(array.shape());
-    add_present(shape, &present)?;
+    let present = present.cast::<PyArray1<bool>>()?.to_vec()?;
+    shape.add_rows(present.len(), Some(&NullBuffer::from(present)))?;
     read_flat(batch, &array.call_method0("compressed")?)
 }
 
@@ -90,7 +94,7 @@ fn read_flat(batch: &mut Batch<'_>, flat: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// A Series or an Index. Missing keys are left out.
+/// A Series or an Index.
 fn read_pandas(batch: &mut Batch<'_>, keys: &Bound<'_, PyAny>, shape: &mut Shape) -> PyResult<()> {
     if keys.hasattr("columns")? {
         return Err(PyTypeError::new_err("keys are one column, not a DataFrame; pass df[name]"));
@@ -106,20 +110,25 @@ fn read_pandas(batch: &mut Batch<'_>, keys: &Bound<'_, PyAny>, shape: &mut Shape
         let array = keys.call_method0("to_numpy")?;
         return read_numpy(batch, array.cast::<PyUntypedArray>()?, shape);
     }
+    refuse_missing(keys)?;
     if !is_numpy && keys.hasattr("__arrow_c_stream__")? && has_pyarrow(keys.py()) {
         return arrow::read(batch, keys, shape);
     }
-    let missing = keys.call_method0("isna")?;
-    let missing = numpy_module(keys.py())?.call_method1("asarray", (missing, "bool"))?;
-    let present = missing.call_method0("__invert__")?;
-    add_present(shape, &present)?;
-    batch.read_objects(&keys.get_item(&present)?)
+    batch.read_objects(keys)
 }
 
-/// Adds a row for each key, of which some are missing.
-fn add_present(shape: &mut Shape, present: &Bound<'_, PyAny>) -> PyResult<()> {
-    let present = present.cast::<PyArray1<bool>>()?.to_vec()?;
-    shape.add_rows(present.len(), Some(&NullBuffer::from(present)))
+/// Answers of numpy have no null. False or 0 would be a claim about a key that nobody knows.
+fn refuse_missing(keys: &Bound<'_, PyAny>) -> PyResult<()> {
+    let missing =
+        numpy_module(keys.py())?.call_method1("asarray", (keys.call_method0("isna")?,))?;
+    if !missing.call_method0("any")?.is_truthy()? {
+        return Ok(());
+    }
+    let position = missing.call_method0("argmax")?;
+    Err(PyTypeError::new_err(format!(
+        "the key at position {position} is missing; pass dropna(), or an Arrow array, whose \
+         answers are null where its keys are"
+    )))
 }
 
 /// Objects of polars that are no column of Arrow: frames, and a Series of Python objects, whose
@@ -194,18 +203,24 @@ fn integer_type(array: &Bound<'_, PyAny>) -> PyResult<Option<Integers>> {
     }
 }
 
-/// A str or bytes is one key. As an iterable, it would be its characters, which nobody means.
+/// A str or bytes is one key. As an iterable, it would be its characters or the integers of its
+/// bytes, which nobody means.
 fn refuse_single_key(keys: &Bound<'_, PyAny>) -> PyResult<()> {
-    let is_key = keys.is_instance_of::<PyString>()
-        || keys.is_instance_of::<PyBytes>()
-        || keys.is_instance_of::<PyByteArray>();
-    if is_key {
-        let name = keys.get_type().name()?;
-        return Err(PyTypeError::new_err(format!(
-            "keys are an iterable, not one {name}; use [key]"
-        )));
-    }
-    Ok(())
+    let advice = if keys.is_instance_of::<PyString>() {
+        "use [key]"
+    } else if has_bytes(keys)? {
+        "use [key], or numpy.frombuffer(keys, 'u1') for integers"
+    } else {
+        return Ok(());
+    };
+    let name = keys.get_type().name()?;
+    Err(PyTypeError::new_err(format!("keys are an iterable, not one {name}; {advice}")))
+}
+
+/// Whether the elements of its buffer are bytes: `bytes`, and what else has a `memoryview`.
+fn has_bytes(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let Ok(view) = PyMemoryView::from(keys) else { return Ok(false) };
+    Ok(view.getattr("itemsize")?.extract::<usize>()? == 1)
 }
 
 /// The lines of a file have their ends, which no key has that was added as text: none would be
@@ -233,11 +248,11 @@ pub(crate) fn refuse_mapping(keys: &Bound<'_, PyAny>) -> PyResult<()> {
     )))
 }
 
-/// Whether the keys are in the memory of an `array.array` or a `memoryview`.
-fn is_buffer(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
+/// Whether the keys are an `array.array`.
+fn is_array(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
     static ARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let array = ARRAY.import(keys.py(), "array", "array")?;
-    Ok(keys.is_instance_of::<PyMemoryView>() || keys.is_instance(array)?)
+    keys.is_instance(array)
 }
 
 pub(crate) fn numpy_module(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {

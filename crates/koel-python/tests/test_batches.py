@@ -119,6 +119,10 @@ def test_integers_with_nulls(name: str, keys: list[int | None]) -> None:
 def assert_batch_answers_as_single_keys(batch: Any, keys: list[Any]) -> None:
     present = [key for key in keys if key is not None]
     f = koel.CuckooFilter(1000, 1e-9)
+    if isinstance(batch, (pd.Series, pd.Index)) and None in keys:
+        with pytest.raises(TypeError, match=f"position {keys.index(None)} is missing"):
+            f.update(batch)
+        batch, keys = batch.dropna(), present
     assert f.update(batch) == len(set(present)) == len(f)
     assert all(key in f for key in present)
     for key in set(present[::2]):
@@ -135,7 +139,7 @@ def assert_answers(answers: Any, batch: Any, keys: list[Any], single: Callable[[
     expected = [None if key is None else single(key) for key in keys]
     if type(batch).__module__.startswith("pandas"):
         assert isinstance(answers, np.ndarray)
-        assert answers.tolist() == [answer or 0 for answer in expected]
+        assert answers.tolist() == expected
         return
     assert type(answers).__module__.split(".")[0] == type(batch).__module__.split(".")[0]
     assert isinstance(answers, pa.ChunkedArray) == isinstance(batch, pa.ChunkedArray)
@@ -213,7 +217,7 @@ class Hostile:
     ("keys", "words"),
     [
         ("abc", r"use \[key\]"),
-        (b"abc", r"use \[key\]"),
+        (b"abc", r"use \[key\], or numpy.frombuffer"),
         (5, "not iterable"),
         ([1.5], "not float"),
         ([None], "not NoneType"),

@@ -1,5 +1,6 @@
 """A wrong "absent", 0 or "no difference" is no answer: what is not understood raises."""
 
+import array
 import os
 import subprocess
 from collections import Counter
@@ -9,6 +10,8 @@ from typing import Any
 
 import koel
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 
@@ -76,6 +79,63 @@ def test_a_filter_says_how_the_command_made_its_keys(tmp_path: Path) -> None:
     listed = koel.CuckooFilter.open(tmp_path / "list")
     assert listed.application == bytes([1, 0, 0, 0, 0, 0, 0, 0])
     assert "ada" in listed and "Ada" in listed
+
+
+def test_a_missing_key_of_pandas_is_not_absent() -> None:
+    """Regression: it was answered with False, as a key that is not in."""
+    filter = koel.CuckooFilter(100)
+    filter.update(["ada", 1])
+    calls: list[Callable[[Any], object]] = [
+        filter.contains_many,
+        filter.count_many,
+        filter.add_many,
+        filter.remove_many,
+        filter.update,
+        filter.refute_many,
+        koel.FilterPlan(100).split,
+    ]
+    series = [
+        pd.Series(["ada", missing, "ada", missing], dtype=object)
+        for missing in (None, float("nan"), pd.NA, pd.NaT)
+    ]
+    series += [pd.Series(["ada", None], dtype=dtype) for dtype in ("str", "string", "category")]
+    series += [pd.Series([1, None], dtype=dtype) for dtype in ("Int64", "int64[pyarrow]")]
+    for call in calls:
+        for keys in series:
+            for batch in (keys, pd.Index(keys), keys.array):
+                with pytest.raises(TypeError, match="position 1 is missing; pass dropna"):
+                    call(batch)
+        for missing in (None, float("nan"), pd.NA):
+            for batch in (["ada", missing], np.array(["ada", missing], dtype=object)):
+                with pytest.raises(TypeError, match="a key is"):
+                    call(batch)
+    assert len(filter) == 2
+    for keys in series:
+        assert filter.contains_many(keys.dropna()).all()
+    nulls: Any = filter.contains_many(pa.array(series[0], from_pandas=True))
+    assert nulls.to_pylist() == [True, None, True, None]
+
+
+def test_what_holds_bytes_is_one_key_and_no_batch() -> None:
+    """Regression: a `memoryview` of bytes was as many integers, which were "absent"."""
+    filter = koel.CuckooFilter(100)
+    filter.add(b"ada")
+    calls: list[Callable[[Any], object]] = [
+        filter.contains_many,
+        filter.update,
+        filter.remove_many,
+        koel.FilterPlan(100).split,
+    ]
+    whole = [b"ada", bytearray(b"ada"), memoryview(b"ada"), pa.py_buffer(b"ada")]
+    for call in calls:
+        for keys in (*whole, memoryview(b"ada")[::-1], memoryview(b"ada").cast("c")):
+            with pytest.raises(TypeError, match=r"use \[key\], or numpy.frombuffer\(keys, 'u1'\)"):
+                call(keys)
+    assert filter.contains_many(whole[:3]).all() and len(filter) == 1
+    filter.update(np.frombuffer(b"ada", "u1"))
+    assert filter.contains_many(b for b in b"ada").all()
+    assert filter.contains_many(array.array("B", b"ada")).all()
+    assert filter.contains_many(memoryview(array.array("I", b"ada\0"))).tolist() == [False]
 
 
 def test_lines_of_a_file_are_no_keys(tmp_path: Path) -> None:

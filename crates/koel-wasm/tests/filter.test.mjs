@@ -174,8 +174,9 @@ test("what is no key throws", () => {
   assert.ok(!filter.has("\ud83d\ude00"));
   for (const key of [undefined, null, {}, true, ["a"]]) {
     assert.throws(() => filter.has(key), TypeError);
-    assert.throws(() => filter.addMany(["a", key]), TypeError);
+    for (const name of ["addMany", "hasMany"]) assert.throws(() => filter[name](["a", key]), TypeError);
   }
+  assert.throws(() => filter.hasMany(new Array(2)), TypeError);
   for (const keys of ["text", null, undefined, 7, {}, new Uint8Array(3)]) {
     assert.throws(() => filter.hasMany(keys), { name: "TypeError", message: /use \[key\]/ });
   }
