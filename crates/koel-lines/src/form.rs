@@ -52,11 +52,11 @@ impl KeyForm {
     ///
     /// # Errors
     /// If keys are hosts and the text has none: nothing can be said about it.
-    pub fn key(self, text: &[u8]) -> Result<Cow<'_, [u8]>, NoHost> {
+    pub fn key(self, text: &[u8]) -> Result<Cow<'_, [u8]>, NoHost<'_>> {
         if !self.is_host {
             return Ok(self.options.key(text));
         }
-        let host = std::str::from_utf8(text).ok().and_then(hosts::host).ok_or(NoHost)?;
+        let host = std::str::from_utf8(text).ok().and_then(hosts::host).ok_or(NoHost(text))?;
         Ok(Cow::Owned(self.options.key(host.as_bytes()).into_owned()))
     }
 
@@ -69,26 +69,29 @@ impl KeyForm {
         self,
         text: &[u8],
         mut contains: impl FnMut(&[u8]) -> bool,
-    ) -> Result<bool, NoHost> {
+    ) -> Result<bool, NoHost<'_>> {
         let key = self.options.key(text);
         if !self.is_host && contains(&key) {
             return Ok(true);
         }
-        hosts::host_or_parent(&key, !self.is_host, contains).ok_or(NoHost)
+        hosts::host_or_parent(&key, !self.is_host, contains).ok_or(NoHost(text))
     }
 }
 
-/// A text has no host, and keys are hosts.
+/// This text has no host, and keys are hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoHost;
+pub struct NoHost<'a>(pub &'a [u8]);
 
-impl fmt::Display for NoHost {
+impl fmt::Display for NoHost<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the keys of this filter are hosts, and this text has none")
+        // `{:?}` would add 4 KB to each page: it knows which characters of Unicode are printed.
+        let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+        let text: String = String::from_utf8_lossy(self.0).chars().take(100).map(shown).collect();
+        write!(f, "the keys of this filter are hosts, and \"{text}\" has none")
     }
 }
 
-impl Error for NoHost {}
+impl Error for NoHost<'_> {}
 
 #[cfg(test)]
 mod tests {
@@ -106,20 +109,23 @@ mod tests {
         assert_eq!(lower.key(b" Ada ").unwrap(), &b"ada"[..]);
         assert_eq!(KeyForm::default().key(b" Ada ").unwrap(), &b" Ada "[..]);
         assert_eq!(HOSTS.key(b"http://A.Example:80/x").unwrap(), &b"a.example"[..]);
-        assert_eq!(HOSTS.key(b"two words"), Err(NoHost));
-        assert_eq!(HOSTS.key(b"\xff"), Err(NoHost));
+        assert_eq!(HOSTS.key(b"two words"), Err(NoHost(b"two words")));
+        let error = HOSTS.key(b"two\n\xff").unwrap_err();
+        let said = "the keys of this filter are hosts, and \"two\u{fffd}\u{fffd}\" has none";
+        assert_eq!(error.to_string(), said);
     }
 
     #[test]
     fn a_url_is_found_by_its_parents_and_a_text_also_as_it_is() {
-        let finds = |form: KeyForm, text: &str, member: &str| {
+        fn finds<'a>(form: KeyForm, text: &'a str, member: &str) -> Result<bool, NoHost<'a>> {
             form.finds_url(text.as_bytes(), |name| name == member.as_bytes())
-        };
+        }
+        let none = Err(NoHost(b"data:text/html,x"));
         assert_eq!(finds(HOSTS, "http://a.b.example/", "b.example"), Ok(true));
         assert_eq!(finds(HOSTS, "http://a.b.example/", "c.example"), Ok(false));
-        assert_eq!(finds(HOSTS, "data:text/html,x", "x"), Err(NoHost));
+        assert_eq!(finds(HOSTS, "data:text/html,x", "x"), none);
         assert_eq!(finds(KeyForm::default(), "data:text/html,x", "data:text/html,x"), Ok(true));
-        assert_eq!(finds(KeyForm::default(), "data:text/html,x", "x"), Err(NoHost));
+        assert_eq!(finds(KeyForm::default(), "data:text/html,x", "x"), none);
     }
 
     #[test]

@@ -122,7 +122,7 @@ macro_rules! face {
                         with_filter!(contents, filter => filter.contains(key))
                     })
                 });
-                found.map_err(|_| $crate::key::no_host(url.as_bytes()))
+                found.map_err($crate::key::no_host)
             }
 
             #[doc = concat!(

@@ -20,7 +20,7 @@
 use std::ffi::c_int;
 
 use koel::{KeyHash, KeyHasher};
-use koel_lines::KeyForm;
+use koel_lines::{KeyForm, NoHost};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -146,7 +146,7 @@ impl Hashing {
         if self.is_exact {
             return Ok(self.hasher.hash(bytes));
         }
-        let key = self.form()?.key(bytes).map_err(|_| no_host(bytes))?;
+        let key = self.form()?.key(bytes).map_err(no_host)?;
         Ok(self.hasher.hash(&*key))
     }
 
@@ -332,9 +332,8 @@ const UNKNOWN: &str = "the application bytes of this filter say how keys were ma
 
 /// A text that is to be a host is none.
 #[cold]
-pub(crate) fn no_host(text: &[u8]) -> PyErr {
-    let text: String = String::from_utf8_lossy(text).chars().take(100).collect();
-    PyValueError::new_err(format!("the keys of this filter are hosts, and {text:?} has none"))
+pub(crate) fn no_host(error: NoHost<'_>) -> PyErr {
+    PyValueError::new_err(error.to_string())
 }
 
 pub(crate) fn type_name(key: &Bound<'_, PyAny>) -> String {

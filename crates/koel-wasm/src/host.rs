@@ -16,7 +16,7 @@
 //! number there: see [`Failure`].
 
 use koel::{BuildError, CuckooFilter, KeyHash, KeyHasher, Merge, Prefer};
-use koel_lines::KeyForm;
+use koel_lines::{KeyForm, NoHost};
 
 use crate::failure::{Code, Failure};
 
@@ -201,7 +201,7 @@ impl Host {
         let hasher = filter.hasher();
         let contains = |key: &[u8]| filter.contains(&hasher.hash(key));
         let text = first(&self.input, len)?;
-        form(filter)?.finds_url(text, contains).map_err(|_| no_host(text))
+        form(filter)?.finds_url(text, contains).map_err(no_host)
     }
 
     /// Outputs the options of the command without which a text is another key of this filter.
@@ -475,7 +475,7 @@ fn hash_of(hasher: KeyHasher, form: KeyForm, text: &[u8]) -> Result<KeyHash, Fai
     if form.is_exact() {
         return Ok(hasher.hash(text));
     }
-    let key = form.key(text).map_err(|_| no_host(text))?;
+    let key = form.key(text).map_err(no_host)?;
     Ok(hasher.hash(&*key))
 }
 
@@ -486,10 +486,8 @@ fn form(filter: &CuckooFilter) -> Result<KeyForm, Failure> {
     })
 }
 
-fn no_host(text: &[u8]) -> Failure {
-    let text = String::from_utf8_lossy(&text[..text.len().min(100)]);
-    let message = format!("the keys of this filter are hosts, and \"{text}\" has none");
-    Failure { code: Code::Lines, message }
+fn no_host(error: NoHost<'_>) -> Failure {
+    Failure::new(Code::Lines, error)
 }
 
 fn first(input: &[u8], len: usize) -> Result<&[u8], Failure> {
