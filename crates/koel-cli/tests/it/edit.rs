@@ -1,25 +1,10 @@
-//! Adding, counting and removing.
+//! Adding, counting and removing: reports, and edits at once. The scenarios have the rest.
 
 use std::collections::HashMap;
 
 use testkit::storage::Random;
 
-use crate::support::{Shell, copies, keys, lines};
-
-#[test]
-fn adding_keys_and_removing_them_restores_the_file_byte_for_byte() {
-    let shell = Shell::new();
-    // The filter is far from full, so no entry has to move.
-    shell.build("set", &keys("old", 1_000), "--keys 100k");
-    let before = shell.read("set");
-    let new = lines(&keys("new", 1_000));
-    shell.ok_with("add set", &new);
-    assert!(shell.read("set") != before);
-    assert_eq!(shell.run_with("check -vq set", &new).code, 1, "all added keys are found");
-    let removed = shell.run_with("remove set --json", &new);
-    assert_eq!((removed.code, &removed.json()["removed"]), (0, &serde_json::json!(1_000)));
-    assert!(shell.read("set") == before);
-}
+use crate::support::{Shell, keys, lines};
 
 #[test]
 fn counts_are_the_exact_number_of_copies() {
@@ -37,16 +22,6 @@ fn counts_are_the_exact_number_of_copies() {
     let expected: String =
         names.iter().map(|name| format!("{}\t{name}\n", exact.get(name).unwrap_or(&0))).collect();
     assert_eq!(counted.text(), expected);
-}
-
-#[test]
-fn removing_all_copies_leaves_the_filter_of_the_other_keys() {
-    let shell = Shell::new();
-    let (stay, leave) = (keys("stay", 2_000), keys("leave", 300));
-    shell.build("expected", &stay, "--keys 50k");
-    shell.build("set", &[stay, copies(&leave, 7)].concat(), "--keys 50k");
-    shell.ok_with("remove set", &lines(&copies(&leave, 7)));
-    assert!(shell.read("set") == shell.read("expected"));
 }
 
 #[test]
@@ -72,15 +47,6 @@ fn an_add_to_a_full_filter_changes_nothing_and_gives_exit_code_3() {
     ran.says("full").says("unchanged").says("koel grow set");
     assert!(ran.out.is_empty());
     assert!(shell.read("set") == before);
-}
-
-#[test]
-fn a_unique_add_skips_keys_already_in_the_filter() {
-    let shell = Shell::with_filter("set", &keys("key", 100), "--fpr 1e-9 --keys 1000");
-    let ran = shell.run_with("add --unique --json set", &lines(&keys("key", 150)));
-    assert_eq!(ran.json()["added"], 50);
-    let ran = shell.run_with("add --json set", &lines(&keys("key", 150)));
-    assert_eq!((&ran.json()["added"], &ran.json()["keys"]), (&150.into(), &300.into()));
 }
 
 #[test]

@@ -89,14 +89,6 @@ fn reserved_room_is_available_and_can_be_freed() {
 }
 
 #[test]
-fn a_growable_filter_with_keys_grows_beyond_its_capacity() {
-    let shell = Shell::with_filter("set", &keys("key", 20_000), "--keys 2k --grow --fpr 0.01");
-    let info = shell.ok("info --json set").json();
-    assert_eq!((&info["keys"], &info["capacity"]), (&20_000.into(), &2_000.into()));
-    assert!(number(&info, "load_factor") > 0.85, "{info}");
-}
-
-#[test]
 fn a_filter_that_cannot_grow_at_its_rate_stays_unchanged() {
     let shell = Shell::with_filter("set", &keys("key", 10), "--keys 10 --fpr 1e-9");
     let before = shell.read("set");

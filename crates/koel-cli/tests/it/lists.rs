@@ -74,48 +74,20 @@ fn a_line_is_printed_as_it_came_whatever_its_key_is() {
 }
 
 #[test]
-fn with_nul_keys_are_exact_bytes() {
+fn with_nul_lines_are_exact_bytes() {
     let keys: [&[u8]; 7] =
         [b"a", b"a\r", b" a", b"\xef\xbb\xbfa", b"\xff\xfea", b"a\nb", b"caf\xe9\n"];
-    for key in keys {
-        let shell = filter_of([key, b"\0"].concat(), "-0");
-        for asked in keys {
-            let ran = shell.check("-0 -c", [asked, b"\0"].concat());
-            assert_eq!(ran.text(), if asked == key { "1\n" } else { "0\n" }, "{asked:?}");
-        }
-    }
     let all = keys.join(&0);
     let ran = Shell::new().run_with("dedup -0", &all);
     assert_eq!(ran.out, [&all[..], b"\0"].concat());
 }
 
 #[test]
-fn the_options_for_keys_are_stored_and_hold_for_every_later_input() {
-    for (options, same, other) in [
-        ("", "Key", "key"),
-        ("--ignore-case", "kEY", " key"),
-        ("--trim", "\u{a0} Key\t", "key"),
-        ("--ignore-case --trim", " key\u{3000}", "k ey"),
-        ("--keep-cr", "Key", "Key\r"),
-    ] {
-        let shell = filter_of("Key\n", options);
-        let same = format!("{same}\n");
-        for more in ["", options] {
-            assert_eq!(shell.check(&format!("-c {more}"), &same).text(), "1\n", "{options}");
-            assert_eq!(shell.check(&format!("-c {more}"), format!("{other}\n")).text(), "0\n");
-        }
-        shell.ok_with("add set", same.as_bytes());
-        assert_eq!(shell.check("-c", "Key\n").text(), "1\n");
-        assert_eq!(shell.run_with("count set", b"Key\n").text(), "2\tKey\n", "{options}");
-        shell.ok_with("remove set", same.as_bytes());
+fn the_options_for_keys_may_be_repeated_survive_growth_and_are_shown() {
+    for options in ["", "--ignore-case", "--trim", "--ignore-case --trim", "--keep-cr"] {
+        let shell = filter_of("key\n", options);
         shell.ok("grow set");
-        assert_eq!(shell.run_with("count set", same.as_bytes()).text(), format!("1\t{same}"));
-        let info = shell.ok("info --json set").json();
-        for (name, key) in
-            [("--ignore-case", "ignore_case"), ("--trim", "trim"), ("--keep-cr", "keep_cr")]
-        {
-            assert_eq!(info["line_options"][key], options.contains(name), "{options}");
-        }
+        assert_eq!(shell.check(&format!("-c {options}"), "key\n").text(), "1\n", "{options}");
         let shown = if options.is_empty() { "none" } else { options };
         assert!(shell.ok("info set").text().contains(&format!("line options         {shown}\n")));
     }
@@ -143,9 +115,6 @@ fn filters_with_different_options_are_neither_merged_nor_compared() {
     for words in ["merge set other -o both", "similar set other", "diff set other"] {
         shell.run(words).fails("--trim");
     }
-    shell.build("like", &["other".into()], "--keys 100 --fpr 1e-6 --trim");
-    shell.ok("merge set like -o both");
-    assert_eq!(shell.ok("info --json both").json()["line_options"]["trim"], true);
 }
 
 #[test]

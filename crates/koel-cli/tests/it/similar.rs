@@ -56,9 +56,6 @@ fn filters_that_differ_in_corrections_only_are_different() {
     assert_eq!(ran.code, 1, "{}", ran.text());
     assert!(ran.text().contains(&format!("corrections added  {made}\n")), "{}", ran.text());
     assert!(ran.text().contains("added              0 ") && !ran.text().contains("removed  1"));
-    let back = shell.run("diff --json new old");
-    assert_eq!((back.code, &back.json()["corrections_removed"]), (1, &made.into()));
-    assert_eq!(back.json()["corrections_added"], 0);
     let report = shell.ok("similar old new --json").json();
     assert_eq!(report["corrections_only_second"], made);
     assert_eq!(
@@ -66,7 +63,4 @@ fn filters_that_differ_in_corrections_only_are_different() {
         (&0.into(), &1.0.into())
     );
     assert!(shell.ok("similar new old").text().contains("corrections only in the first"));
-    shell.ok("diff old new --patch patch");
-    shell.ok("patch old patch -o patched");
-    assert_eq!(shell.run("diff patched new").code, 0);
 }

@@ -2,22 +2,6 @@
 
 use crate::support::Shell;
 
-#[test]
-fn a_line_is_selected_if_its_host_or_a_parent_domain_is_in_the_filter() {
-    let shell = Shell::new();
-    shell.build("set", &["bad.example".into(), "https://exact.example/page".into()], "--fpr 1e-9");
-    let found = "https://bad.example/\nhttp://a.b.bad.example:8080/x?y\nsome@bad.example\nBAD.example\n\
-                 sub.bad.example/path\nhttps://exact.example/page\n";
-    let others = "https://notbad.example/\nhttps://bad.example.org/\nexample\nhttps://exact.example/other\n\n\
-                  http://192.0.2.7/\ntwo words\n";
-    let ran = shell.run_with("check --url set", (found.to_owned() + others).as_bytes());
-    assert_eq!(ran.text(), found);
-    let ran = shell.run_with("check --url -v set", (found.to_owned() + others).as_bytes());
-    assert_eq!(ran.text(), others);
-    let plain = shell.run_with("check set", found.as_bytes());
-    assert_eq!(plain.text(), "https://exact.example/page\n");
-}
-
 /// The host and its parents are looked up one by one.
 #[test]
 fn the_rate_of_urls_is_the_one_that_info_states() {
