@@ -42,9 +42,21 @@ const SPARE_SLOTS: f64 = 160.0;
 /// The load at which inserts begin to fail. A segment with its share of keys must stay below it.
 const FAILING_LOAD: f64 = 0.9745;
 
+/// A filter that is full beyond its capacity has at most so many times the rate that was asked for.
+/// A small table has many more slots than its capacity, and takes keys as long as there are some.
+const RATE_BEYOND: f64 = 1.35;
+
 /// The smallest shape for `capacity` distinct keys with at most this false-positive rate.
 pub(crate) fn choose(capacity: u64, rate: f64, prefer: Prefer) -> Result<Shape, BuildError> {
-    first_within(layouts(prefer), capacity, rate, Shape::rate_after)
+    let reached = |shape: &Shape, keys| shape.rate_after(most_at_rate(shape, keys));
+    first_within(layouts(prefer), capacity, rate, reached)
+}
+
+/// The keys with which a table of one size must keep its rate: its capacity, or in a small table as
+/// many as keep [`RATE_BEYOND`] times the rate with an entry in each slot.
+fn most_at_rate(shape: &Shape, capacity: u64) -> u64 {
+    let slots = shape.buckets() as f64 * SLOTS as f64;
+    capacity.max(round_up(slots / RATE_BEYOND))
 }
 
 /// [`choose`] for a filter that may grow. Fingerprints are wide enough that few entries run out of
@@ -168,7 +180,8 @@ fn widths(codec: Codec) -> &'static [u32] {
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) fn choose_atomic(capacity: u64, rate: f64, prefer: Prefer) -> Result<Shape, BuildError> {
     let layouts = layouts(prefer).filter(|layout| [32, 64].contains(&layout.bucket_bits()));
-    first_within(layouts, capacity, rate, Shape::rate_after)
+    let reached = |shape: &Shape, keys| shape.rate_after(most_at_rate(shape, keys));
+    first_within(layouts, capacity, rate, reached)
 }
 
 /// The smallest shape of a maplet for `capacity` entries of distinct keys, with at most `rate`
@@ -178,7 +191,8 @@ pub(crate) fn choose_maplet(
     capacity: u64,
     rate: f64,
 ) -> Result<Shape, BuildError> {
-    first_within(layouts, capacity, rate, Shape::candidates_after)
+    let reached = |shape: &Shape, keys| shape.candidates_after(most_at_rate(shape, keys));
+    first_within(layouts, capacity, rate, reached)
 }
 
 /// The layouts of maplets, the narrowest first. Slots of 64 bits take the widest fingerprint first,

@@ -103,12 +103,14 @@ impl<B: AsRef<[u8]>> Body<B> {
         range: Range<usize>,
         mut sink: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
+        if range.is_empty() {
+            return Ok(());
+        }
         if range.start < HEADER_BYTES {
             let header = self.header().encode();
-            sink(&header[range.start..range.end.clamp(range.start, HEADER_BYTES)])?;
+            sink(&header[range.start..range.end.min(HEADER_BYTES)])?;
         }
-        let behind = |end: usize| end.saturating_sub(HEADER_BYTES);
-        self.each_piece(behind(range.start)..behind(range.end), sink)
+        self.each_piece(behind(range, HEADER_BYTES), sink)
     }
 
     /// Passes this range of the buckets and counters to `sink` as a file stores them.

@@ -245,7 +245,7 @@ fn bits_behind_a_value_must_be_zero() {
 /// Edits the bytes of a filter of one key into states that no filter writes.
 #[test]
 fn slots_and_counters_that_contradict_each_other_are_refused() {
-    let mut filter = CountingFilter::builder(8, 0.000_3).count_bits(3).build().unwrap();
+    let mut filter = CountingFilter::builder(8, 0.004_8).count_bits(3).build().unwrap();
     filter.add("ada", 9).unwrap();
     assert_eq!(filter.layout().to_string(), "plain 4x11+3");
     let bytes = filter.to_bytes();

@@ -108,7 +108,7 @@ fn the_examples_of_filters_are_these() {
     let entries: Vec<_> = grown.entries().map(|entry| entry.bucket).collect();
     assert_eq!(entries, [18, 21, 27]);
 
-    let mut filter = CuckooFilter::builder(9, 1e-5).seed(42).trust_hashes().build().unwrap();
+    let mut filter = CuckooFilter::builder(9, 0.000_15).seed(42).trust_hashes().build().unwrap();
     let addressing = Addressing::of(&filter.to_bytes());
     let hashes = sharing_pair(&addressing, 0).take(9).map(KeyHash::new);
     hashes.for_each(|hash| filter.insert(&hash).unwrap());

@@ -258,7 +258,7 @@ fn counted(values: impl Iterator<Item = (u64, u64)>) -> Vec<u64> {
 
 impl Exact for CountingFilter {
     fn small(rate: f64, bits: u32) -> Self {
-        CountingFilter::builder(1, rate).count_bits(bits).build().unwrap()
+        CountingFilter::builder(1, rate.max(1e-6)).count_bits(bits).build().unwrap()
     }
 
     fn drawn(number: u64, _: u32) -> u64 {
@@ -323,7 +323,7 @@ impl Exact for CountingFilter {
 impl Exact for Maplet {
     fn small(rate: f64, bits: u32) -> Self {
         let capacity = if bits % 3 == 1 { 1 } else { 300 };
-        Maplet::builder(capacity, rate, bits.max(2)).build().unwrap()
+        Maplet::builder(capacity, rate.max(1e-6), bits.max(2)).build().unwrap()
     }
 
     /// One of four values: the two lowest, each with and without the top bit, which shows whether

@@ -1,7 +1,9 @@
 //! The promised false-positive rate, bounded from both sides; `alike.rs` measures all types at
 //! every load.
 
-use koel::CuckooFilter;
+use koel::{
+    BuildError, ConcurrentFilter, CountingFilter, CuckooFilter, ExpiringFilter, Maplet, Prefer,
+};
 use testkit::addressing::Addressing;
 use testkit::keys::{self, at};
 
@@ -57,4 +59,65 @@ fn no_fingerprint_is_wrong_more_often_than_another() {
     let distance = wrong[1..].iter().map(|&count| (f64::from(count) - mean).powi(2) / mean);
     let sigmas = (distance.sum::<f64>() - 62.0) / (2.0_f64 * 62.0).sqrt();
     assert!(sigmas < 5.0, "{sigmas} sigmas: {wrong:?}");
+}
+
+/// The rates that small filters are tried with.
+const RATES: [f64; 6] = [0.03, 0.01, 0.001, 1e-4, 1e-5, 1e-6];
+
+/// Fills a filter of each type until it refuses. Calls `check` with what it is, the keys that it
+/// took, and its rate then.
+fn fill_small(capacity: u64, rate: f64, check: &mut dyn FnMut(&str, u64, f64)) {
+    macro_rules! fill {
+        ($name:literal, $builder:expr, $it:pat => |$key:ident| $insert:expr, $rate:expr) => {
+            match $builder.build() {
+                Ok($it) => {
+                    let mut keys = keys::hashes(capacity, u64::MAX).map(at);
+                    let taken = keys.position(|$key| $insert.is_err());
+                    check($name, taken.expect("it is fixed") as u64, $rate);
+                }
+                Err(BuildError::TooPrecise { smallest, .. }) => assert!(smallest > rate),
+                Err(error) => panic!("{error}"),
+            }
+        };
+    }
+    let filter = CuckooFilter::builder(capacity, rate);
+    fill!("small", filter, mut it => |key| it.insert(&key), it.false_positive_rate());
+    let filter = filter.prefer(Prefer::Fast);
+    fill!("fast", filter, mut it => |key| it.insert(&key), it.false_positive_rate());
+    let counting = CountingFilter::builder(capacity, rate);
+    fill!("counting", counting, mut it => |key| it.insert(&key), it.false_positive_rate());
+    let maplet = Maplet::builder(capacity, rate, 4);
+    fill!("maplet", maplet, mut it => |key| it.insert(&key, 1), it.false_candidates());
+    let expiring = ExpiringFilter::builder(capacity, rate).window(60);
+    fill!("expiring", expiring, mut it => |key| it.insert(&key), it.false_positive_rate());
+    let shared = ConcurrentFilter::builder(capacity, rate);
+    let said = |it: &ConcurrentFilter| it.snapshot().expect("memory").false_positive_rate();
+    fill!("concurrent", shared, it => |key| it.insert(&key), said(&it));
+}
+
+#[test]
+fn small_filters_take_their_capacity_and_keep_their_rate_until_they_refuse() {
+    for rate in RATES {
+        for capacity in 1..=1000 {
+            fill_small(capacity, rate, &mut |name, taken, reached| {
+                assert!(taken >= capacity, "{name} {capacity} {rate}: {taken}");
+                assert!(reached <= 1.35 * rate, "{name} {capacity} {rate}: {reached}");
+            });
+        }
+    }
+}
+
+#[test]
+#[ignore = "a measurement: prints the table of docs/decisions/0003-sizes.md"]
+fn small_filters() {
+    println!(
+        "| built for | rate asked | type | keys until it refuses | rate then, times the asked |"
+    );
+    for rate in [0.03, 0.001, 1e-5] {
+        for capacity in [1, 4, 16, 64, 250, 1000] {
+            fill_small(capacity, rate, &mut |name, taken, reached| {
+                println!("| {capacity} | {rate} | {name} | {taken} | {:.2} |", reached / rate);
+            });
+        }
+    }
 }
