@@ -20,10 +20,11 @@
 //!   share an answer: one pair in 2^64.
 //!
 //! **In memory** a list is a B-tree, since a hash table would be slow for chosen keys, and a bitmap
-//! in front of it with at least 16 bits for each name, so that a lookup of another name seldom
-//! searches the tree. About 30 bytes each. The nodes of the tree are small, and a failure to
-//! allocate one ends the process, as in the collections of std. Before many records are made at
-//! once, [`Records::fit`] asks whether there is memory for all of them.
+//! in front of it with at least 12 bits for each name, so that a lookup of another name seldom
+//! searches the tree. About 30 bytes each. A larger bitmap is filled by the inserts that come
+//! after it, [`MARKED_EACH`] names by each: no insert does the work of all. The nodes of the tree
+//! are small, and a failure to allocate one ends the process, as in the collections of std. Before
+//! many records are made at once, [`Records::fit`] asks whether there is memory for all of them.
 //!
 //! **In a file** it is an ascending array, read in place by binary search: 16 bytes each, 24 in
 //! the stash, 8 for a correction.
@@ -34,7 +35,9 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::array;
-use core::ops::RangeInclusive;
+use core::ops::{Bound, RangeInclusive};
+
+use bytemuck::allocation::try_zeroed_vec;
 
 use crate::error::{FullError, ImageError, require};
 use crate::image::SECTIONS;
@@ -43,10 +46,12 @@ use crate::mem::buffer::{Buffer, is_available};
 /// Bytes that a record takes while many are made at once: it is in the tree, in a list of all, and
 /// in the memory that sorts the list.
 const BYTES_EACH: usize = 60;
-/// Bits of the bitmap for each name.
+/// Bits of the bitmap for each name, from which on a larger one is filled.
 const BITS_EACH: usize = 16;
 /// Words of the smallest bitmap.
 const FEWEST_WORDS: usize = 8;
+/// Names that an insert marks in a larger bitmap. So it has all when a third more have come.
+const MARKED_EACH: usize = 4;
 
 /// The most records in a list of answers: a file counts them in 32 bits.
 pub(crate) const MOST_ANSWERS: u64 = u32::MAX as u64;
@@ -94,11 +99,19 @@ impl Name for Pair {
 #[derive(Clone)]
 pub(crate) struct Records<B, N = u64> {
     len: u64,
-    /// A bit for each name that got a record in memory; it may be left over from a removed one. Its
-    /// length is a power of two, or 0.
-    marks: Vec<u64>,
+    /// The sum of the numbers in memory.
+    sum: u128,
+    marks: Marks,
+    /// A larger bitmap, and the last name of the tree that it has. It also has all names since it
+    /// was made.
+    next: Option<(Marks, Bound<N>)>,
     list: List<B, N>,
 }
+
+/// A bit for each name that got a record in memory; it may be left over from a removed one. The
+/// length is a power of two, or 0.
+#[derive(Clone, Default)]
+struct Marks(Vec<u64>);
 
 #[derive(Clone)]
 enum List<B, N> {
@@ -109,7 +122,8 @@ enum List<B, N> {
 
 impl<B, N> Default for Records<B, N> {
     fn default() -> Self {
-        Self { len: 0, marks: Vec::new(), list: List::Owned(BTreeMap::new()) }
+        let list = List::Owned(BTreeMap::new());
+        Self { len: 0, sum: 0, marks: Marks::default(), next: None, list }
     }
 }
 
@@ -117,7 +131,7 @@ impl<B: AsRef<[u8]>, N: Name> Records<B, N> {
     /// The records in these bytes, `width` bytes each.
     pub(crate) fn stored(bytes: B, width: usize) -> Self {
         let len = (bytes.as_ref().len() / width) as u64;
-        Self { len, marks: Vec::new(), list: List::Stored(bytes, width) }
+        Self { len, list: List::Stored(bytes, width), ..Self::default() }
     }
 
     /// A copy in memory. `None` if there is no memory for it.
@@ -155,11 +169,15 @@ impl<B: AsRef<[u8]>, N: Name> Records<B, N> {
     /// there is one.
     #[inline]
     pub(crate) fn may_have(&self, name: N) -> bool {
-        if self.len == 0 {
-            return false;
+        self.len > 0 && self.marks.may_have(name)
+    }
+
+    /// The sum of all numbers. O(1) in memory, O(records) in a file.
+    pub(crate) fn sum(&self) -> u128 {
+        match self.list {
+            List::Owned(_) => self.sum,
+            List::Stored(..) => self.iter().map(|(_, number)| u128::from(number)).sum(),
         }
-        let (word, bit) = self.position(name);
-        self.marks.get(word).is_none_or(|word| word & bit != 0)
     }
 
     /// All records.
@@ -206,12 +224,14 @@ impl<B: AsRef<[u8]>, N: Name> Records<B, N> {
     /// Bytes that it has allocated, about: a leaf of 192 bytes of the tree has eight records.
     fn allocated_bytes(&self) -> usize {
         let leaves = if let List::Owned(tree) = &self.list { tree.len().div_ceil(8) } else { 0 };
-        leaves * 192 + self.marks.capacity() * size_of::<u64>()
+        let next = self.next.as_ref().map_or(0, |(marks, _)| marks.0.capacity());
+        leaves * 192 + (self.marks.0.capacity() + next) * size_of::<u64>()
     }
 
     /// The records in memory.
     fn tree(&mut self) -> &mut BTreeMap<N, u64> {
         if let List::Stored(..) = self.list {
+            self.sum = self.sum();
             self.list = List::Owned(self.iter().collect());
         }
         let List::Owned(tree) = &mut self.list else { unreachable!("it was copied above") };
@@ -262,6 +282,7 @@ impl<B: AsRef<[u8]>, N: Name> Records<B, N> {
     pub(crate) fn remove(&mut self, name: N) -> Option<u64> {
         let removed = if self.may_have(name) { self.tree().remove(&name) } else { None };
         self.len -= u64::from(removed.is_some());
+        self.sum -= u128::from(removed.unwrap_or(0));
         if self.len == 0 {
             *self = Self::default();
         }
@@ -270,43 +291,65 @@ impl<B: AsRef<[u8]>, N: Name> Records<B, N> {
 
     /// Gives a name this number.
     fn set(&mut self, name: N, number: u64) {
-        if self.tree().insert(name, number).is_none() {
+        let before = self.tree().insert(name, number);
+        self.sum = self.sum + u128::from(number) - u128::from(before.unwrap_or(0));
+        if before.is_none() {
             self.len += 1;
-            self.widen_marks();
             self.mark(name);
         }
     }
 
-    /// Doubles the bitmap if it is too small. Without memory for that it stays as it is, and more
-    /// lookups search the tree.
-    fn widen_marks(&mut self) {
-        let List::Owned(tree) = &mut self.list else { return };
-        let bits = self.marks.len() * u64::BITS as usize;
-        if bits >= tree.len().saturating_mul(BITS_EACH) {
-            return;
+    /// Marks a new name. Where the bitmap is too small, begins a larger one or goes on to fill it.
+    /// Without memory for that it stays as it is, and more lookups search the tree.
+    fn mark(&mut self, name: N) {
+        self.marks.mark(name);
+        let List::Owned(tree) = &self.list else { return };
+        if self.next.is_none() && self.marks.are_few_for(tree.len()) {
+            self.next = Marks::for_names(tree.len()).map(|marks| (marks, Bound::Unbounded));
         }
-        let (tree, mut marks) = (core::mem::take(tree), Vec::new());
-        let bits = tree.len().saturating_mul(BITS_EACH).max(bits);
-        let words = bits.div_ceil(u64::BITS as usize).next_power_of_two().max(FEWEST_WORDS);
-        if marks.try_reserve_exact(words).is_ok() {
-            marks.resize(words, 0);
-            self.marks = marks;
-            tree.keys().for_each(|&name| self.mark(name));
+        let Some((next, last)) = &mut self.next else { return };
+        next.mark(name);
+        let mut rest = tree.range((*last, Bound::Unbounded));
+        for (&old, _) in rest.by_ref().take(MARKED_EACH) {
+            next.mark(old);
+            *last = Bound::Excluded(old);
         }
-        self.list = List::Owned(tree);
+        if rest.next().is_none() {
+            self.marks = core::mem::take(next);
+            self.next = None;
+        }
+    }
+}
+
+impl Marks {
+    /// A bitmap without marks for so many names and as many more. `None` without memory.
+    fn for_names(names: usize) -> Option<Self> {
+        let words = names.saturating_mul(2 * BITS_EACH).div_ceil(u64::BITS as usize);
+        try_zeroed_vec(words.next_power_of_two().max(FEWEST_WORDS)).ok().map(Self)
     }
 
-    fn mark(&mut self, name: N) {
+    fn are_few_for(&self, names: usize) -> bool {
+        self.0.len() * (u64::BITS as usize) < names.saturating_mul(BITS_EACH)
+    }
+
+    /// Whether a name may be marked. Any may be where there is no bitmap.
+    #[inline]
+    fn may_have<N: Name>(&self, name: N) -> bool {
         let (word, bit) = self.position(name);
-        self.marks.get_mut(word).into_iter().for_each(|word| *word |= bit);
+        self.0.get(word).is_none_or(|word| word & bit != 0)
+    }
+
+    fn mark<N: Name>(&mut self, name: N) {
+        let (word, bit) = self.position(name);
+        self.0.get_mut(word).into_iter().for_each(|word| *word |= bit);
     }
 
     /// The word and the bit of a name: bits of a product that depend on all of it.
     #[inline]
-    fn position(&self, name: N) -> (usize, u64) {
+    fn position<N: Name>(&self, name: N) -> (usize, u64) {
         // The low bits of most names are zeros.
         let product = name.words()[0].rotate_left(32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let word = usize::try_from(product >> 32).unwrap_or(0) & self.marks.len().wrapping_sub(1);
+        let word = usize::try_from(product >> 32).unwrap_or(0) & self.0.len().wrapping_sub(1);
         (word, 1 << (product >> 26 & 63))
     }
 }
@@ -327,9 +370,13 @@ impl<B: AsRef<[u8]> + Sync> Stash for Records<B, Pair> {
 impl<B: AsRef<[u8]>, N: Name> FromIterator<(N, u64)> for Records<B, N> {
     fn from_iter<I: IntoIterator<Item = (N, u64)>>(records: I) -> Self {
         let tree: BTreeMap<N, u64> = records.into_iter().collect();
-        let mut all = Self { len: tree.len() as u64, marks: Vec::new(), list: List::Owned(tree) };
-        all.widen_marks();
-        all
+        let mut marks = Marks::default();
+        if !tree.is_empty() {
+            marks = Marks::for_names(tree.len()).unwrap_or_default();
+            tree.keys().for_each(|&name| marks.mark(name));
+        }
+        let (len, sum) = (tree.len() as u64, tree.values().map(|&number| u128::from(number)).sum());
+        Self { len, sum, marks, next: None, list: List::Owned(tree) }
     }
 }
 
@@ -479,5 +526,45 @@ impl<B: AsRef<[u8]>> PartialEq for Side<B> {
     fn eq(&self, other: &Self) -> bool {
         let Self { counters, stash, corrections } = self;
         *counters == other.counters && *stash == other.stash && *corrections == other.corrections
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of bits set in both bitmaps.
+    fn marked(records: &Counters) -> [u32; 2] {
+        let ones = |marks: &Marks| marks.0.iter().map(|word| word.count_ones()).sum();
+        [ones(&records.marks), records.next.as_ref().map_or(0, |(next, _)| ones(next))]
+    }
+
+    #[test]
+    fn an_insert_marks_a_few_names_however_many_there_are() {
+        let orders: [fn(u64) -> u64; 3] = [
+            |number| number,
+            |number| u64::MAX - number,
+            |number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        ];
+        for name in orders {
+            let (mut records, mut larger) = (Counters::default(), 0);
+            for number in 0..5000 {
+                let [small, next] = marked(&records);
+                records.add(name(number), number + 1, u64::MAX).unwrap();
+                let most = u32::try_from(MARKED_EACH).unwrap() + 1;
+                let [now, next_now] = marked(&records);
+                assert!(next_now <= next + most, "the larger one of {number}");
+                assert!(now <= small + 1 || now <= next + most, "{number}");
+                larger += u32::from(records.next.is_some() && next == 0);
+                assert_eq!(records.get(name(number / 2)), Some(number / 2 + 1));
+            }
+            assert_eq!(records.sum(), 5000 * 5001 / 2);
+            assert!((0..5000).all(|number| records.may_have(name(number))));
+            let others = (0..10_000_u64).map(|number| !number.wrapping_mul(0xbf58_476d_1ce4_e5b9));
+            let wrong = others.filter(|&name| records.may_have(name)).count();
+            assert!(larger > 3 && wrong < 1500, "{larger} {wrong}");
+            assert!((0..5000).all(|number| records.remove(name(number)).is_some()));
+            assert_eq!((records.len(), records.sum()), (0, 0));
+        }
     }
 }

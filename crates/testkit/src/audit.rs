@@ -49,6 +49,8 @@ pub fn audit(image: &[u8]) -> Result<(), &'static str> {
     let counted = read_counters(image, &numbers)?;
     let all = counted + stashed + u128::from(in_use);
     let (keys, distinct) = (u128::from(header.number("keys")), header.number("distinct entries"));
+    require(stashed <= keys, "stashed copies")?;
+    require(corrections <= table.buckets() * 4, "corrections")?;
     if header.is_marked() {
         require(distinct <= in_use, "distinct entries")?;
         require(counters <= in_use, "more counters than entries")?;

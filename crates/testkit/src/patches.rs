@@ -215,6 +215,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use koel::FullError;
+
     use super::*;
 
     #[test]
@@ -227,6 +229,41 @@ mod tests {
         }
         let seeds = seeds();
         assert!(seeds.len() > 2 * bases.len(), "{}", seeds.len());
+    }
+
+    /// The lists of a patch that stashes the keys of so many addresses from 0 on: a bit for each.
+    fn stashing(count: usize) -> Vec<u8> {
+        let gamma = |number: usize| {
+            let width = number.ilog2() as usize;
+            let low = (0..width).map(move |i| number >> i & 1 == 1);
+            std::iter::repeat_n(false, width).chain([true]).chain(low)
+        };
+        let mut directory = vec![true; 4];
+        directory.extend(gamma(count + 1).chain([false; 6]).chain(gamma(count / 8)));
+        directory.extend([true; 4]);
+        let byte =
+            |bits: &[bool]| (0..).zip(bits).fold(0, |byte, (i, &bit)| byte | u8::from(bit) << i);
+        let mut lists: Vec<u8> = directory.chunks(8).map(byte).collect();
+        lists.resize(lists.len() + count / 8, 0xff);
+        lists
+    }
+
+    #[test]
+    fn a_patch_makes_no_more_than_its_bytes_and_the_old_filter_allow() {
+        let base = CuckooFilter::builder(1000, 0.001).counter_limit(u64::MAX).build();
+        let base = base.expect("settings that can be built");
+        for count in [8, 800_000] {
+            let (lists, mut new) = (stashing(count), Content::default());
+            new.0[1] = (0..count as u64).map(|address| (address, 1)).collect();
+            assert!(lists::read(&lists, &Content::of(&base)).as_ref() == Some(&new));
+            match base.patched(&sealed(&base, &lists, &new)) {
+                Ok(patched) if count == 8 => assert_is(&patched, &new),
+                Err(PatchError::Full(FullError::Counters { limit })) => {
+                    assert!(count > 8 && limit < 70_000, "{limit}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
     }
 
     /// A few changed bits of sound lists, as a fuzzer makes them.

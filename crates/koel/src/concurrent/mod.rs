@@ -71,6 +71,10 @@ const MOST_SEARCHES: u64 = 1024;
 /// distinct keys, each any number of times. A key is in the set from the return of its insert to
 /// the call of the remove that takes its last copy. **Remove only keys that were inserted.**
 ///
+/// One promise is smaller: it has no stash. Of keys that somebody chose for one pair of buckets, it
+/// takes eight, and an insert of a ninth fails. A secret, [`sip_key`](crate::Builder::sip_key),
+/// prevents such a choice.
+///
 /// ```
 /// use koel::ConcurrentFilter;
 ///

@@ -89,7 +89,9 @@ header! {
         Kind::Expiring => h.counter_limit == 0,
     };
     stashed: u64, 4, "stashed keys", |h| h.stashed <= if h.expires() { 0 } else { h.len };
-    corrections: u64, 4, "corrections", |h| h.corrections == 0 || h.kind == Kind::Filter;
+    corrections: u64, 4, "corrections", |h| {
+        h.corrections <= if h.kind == Kind::Filter { h.buckets() * SLOTS as u64 } else { 0 }
+    };
     evicted: u64, 8, "evicted", |h| h.expires() || h.evicted == 0;
     sweeps: u64, 4, "sweeps", |h| h.sweeps == if h.expires() { groups(h.buckets()) } else { 0 };
     step: u16, 2, "step", |h| h.expires() || h.step == 0;

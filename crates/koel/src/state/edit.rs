@@ -96,6 +96,7 @@ impl Body<Buffer> {
         if !(is_in || has_room && stashed < MOST_ANSWERS) {
             return Err(state.out_of_slots());
         }
+        // At least the copies of the stash, of which none overflows then.
         self.state.len = state.len.checked_add(copies).ok_or(FullError::Overflow)?;
         self.state.side.stash_copies(pair, copies);
         Ok(())
@@ -137,6 +138,11 @@ impl Body<Buffer> {
         Ok(wrong)
     }
 
+    /// The most corrections, however they come: as many as slots.
+    pub(crate) fn most_corrections(&self) -> u64 {
+        self.slots().min(MOST_ANSWERS)
+    }
+
     /// Whether an entry matches a key without an exact answer.
     fn is_taken_for_another(&self, address: u64) -> bool {
         self.state.side.answer(address).is_none() && self.table.contains(address)
@@ -147,7 +153,7 @@ impl Body<Buffer> {
     /// # Errors
     /// [`FullError::Corrections`] if there would be more than slots.
     pub(crate) fn correct_each(&mut self, addresses: &[u64]) -> Result<(), FullError> {
-        let limit = self.slots().min(MOST_ANSWERS);
+        let limit = self.most_corrections();
         if addresses.len() as u64 > limit.saturating_sub(self.state.side.corrections.len()) {
             return Err(FullError::Corrections { limit });
         }
@@ -465,16 +471,18 @@ impl Body<Buffer> {
         true
     }
 
-    /// Lowers the number of keys, and empties the table after the last one. Only growth leaves
-    /// entries that belong to no key.
+    /// Lowers the number of keys, and empties the table after its last one: when no more are left
+    /// than the stash has. Only growth leaves entries that belong to no key, and only then may more
+    /// be removed than are in.
     #[inline(always)]
     pub(super) fn note_one_less(&mut self, grows: bool) {
         if !grows {
             self.state.len -= 1;
             return;
         }
-        self.state.len = self.state.len.saturating_sub(1);
-        if self.state.len == 0 && self.state.entries > 0 {
+        let stashed = u64::try_from(self.state.side.stash.sum()).unwrap_or(u64::MAX);
+        self.state.len = self.state.len.saturating_sub(1).max(stashed);
+        if self.state.len == stashed && self.state.entries > 0 {
             self.clear_leftovers();
         }
     }

@@ -22,7 +22,7 @@ impl<B: AsRef<[u8]>> Body<B> {
 
 impl<B: AsRef<[u8]>> Body<B> {
     /// [`marked_layout`](Self::marked_layout), if the filter is growable.
-    pub(super) fn layout_to_grow_in(&self) -> Option<Layout> {
+    pub(crate) fn layout_to_grow_in(&self) -> Option<Layout> {
         self.marked_layout().filter(|_| self.state.profile.growable)
     }
 
@@ -92,10 +92,12 @@ impl Body<Buffer> {
     /// that was built. Changes nothing if there is no memory for it.
     pub(crate) fn shrink_to_fit(&mut self) {
         let State { kind, profile, .. } = self.state;
+        let corrections = self.state.side.corrections.len();
         let smaller = self.table.smaller(self.state.entries).find_map(|table| {
             let mut smaller = Self::new(table, State::new(kind, profile));
             smaller.add_all(self).ok()?;
-            (smaller.table.buckets() < self.table.buckets()).then_some(smaller)
+            let has_room = smaller.most_corrections() >= corrections;
+            (has_room && smaller.table.buckets() < self.table.buckets()).then_some(smaller)
         });
         if let Some(Self { table, state, .. }) = smaller {
             self.table = table;

@@ -139,15 +139,11 @@ impl<B: AsRef<[u8]>> State<B> {
 
     /// Whether a growable filter must leave its fixed table of so many slots before the next key:
     /// it has the keys it was built for, or its stash has a sixteenth as many as there are slots.
-    /// Only chosen keys, or a table that is too small for its capacity, lead to that.
+    /// Only chosen keys, or a table that is too small for its capacity, lead to that. A table that
+    /// grows does so for its load alone, whatever the stash has.
     fn must_grow(&self, slots: u64) -> bool {
         let is_at_capacity = self.wanted_slots() >= self.profile.capacity;
-        self.profile.growable && (is_at_capacity || self.has_large_stash(slots))
-    }
-
-    /// Whether the stash has more than a sixteenth as many keys as there are slots.
-    fn has_large_stash(&self, slots: u64) -> bool {
-        self.side.stash.len() > slots / 16
+        self.profile.growable && (is_at_capacity || self.side.stash.len() > slots / 16)
     }
 
     fn out_of_slots(&self) -> FullError {

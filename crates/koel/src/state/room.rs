@@ -35,7 +35,7 @@ impl Body<Buffer> {
         value: u64,
     ) -> Result<(), FullError> {
         let mut is_in = self.move_in(&at, value);
-        if !is_in && self.may_grow() {
+        if !is_in && self.is_step_due() {
             match self.split_chunk() {
                 Step::Done => {
                     at = at.relocated(self.table.addresses());
@@ -76,12 +76,6 @@ impl Body<Buffer> {
         }
         let spares = if is_filter { self.state.spares_to_take() } else { Spares::Keep };
         self.make_room(at, value, spares, false)
-    }
-
-    /// Whether a step of growth should follow a search that found no room: if one is due, or if the
-    /// stash is large.
-    fn may_grow(&self) -> bool {
-        self.is_step_due() || self.state.has_large_stash(self.slots())
     }
 
     /// Makes room in another way, or says why there is none. An expiring filter that grows merges

@@ -113,16 +113,17 @@ impl Body<Buffer> {
         let (answers, ours) = (self.exact_union(other, counts)?, self.state.len);
         (self.state.side.stash, self.state.side.corrections) = Default::default();
         self.merge_table(before, other, counts)?;
-        self.settle_union(answers, counts);
+        self.settle_union(answers, counts)?;
         self.state.len = self.len_of_union(ours, other.state.len)?;
         Ok(())
     }
 
     /// The keys of two filters, in their union: the sum, or what the union holds if that is less.
-    /// Both are at least what is in: the table is emptied with its last key, and not before.
+    /// Both are at least what is in: the table is emptied with its last key, and not before. The
+    /// keys of the stash are in.
     fn len_of_union(&self, ours: u64, theirs: u64) -> Result<u64, FullError> {
-        let held = self.held();
-        u64::try_from((u128::from(ours) + u128::from(theirs)).min(held))
+        let (held, stashed) = (self.held(), self.state.side.stash.sum());
+        u64::try_from((u128::from(ours) + u128::from(theirs)).min(held).max(stashed))
             .map_err(|_| FullError::Overflow)
     }
 
@@ -140,15 +141,13 @@ impl Body<Buffer> {
         let answers = stashes + ours.corrections.len() + theirs.corrections.len();
         let answers = usize::try_from(answers).map_err(|_| FullError::NoMemory)?;
         union.try_reserve_exact(answers).map_err(|_| FullError::NoMemory)?;
-        let stashed = |address| {
-            let copies = [ours.stashed(address), theirs.stashed(address)];
-            match counts {
-                Merge::Sum => copies[0].saturating_add(copies[1]),
-                Merge::Max => self.count(address).max(other.count(address)),
-            }
-        };
-        let in_stash = ours.stashed_keys().chain(theirs.stashed_keys());
-        union.extend(in_stash.map(|(address, _)| (address, stashed(address))));
+        for (address, _) in ours.stashed_keys().chain(theirs.stashed_keys()) {
+            let copies = match counts {
+                Merge::Sum => ours.stashed(address).checked_add(theirs.stashed(address)),
+                Merge::Max => Some(self.count(address).max(other.count(address))),
+            };
+            union.push((address, copies.ok_or(FullError::Overflow)?));
+        }
         let corrected = ours.corrections.iter().filter(|it| other.count(it.0) == 0);
         let corrected =
             corrected.chain(theirs.corrections.iter().filter(|it| self.count(it.0) == 0));
@@ -160,7 +159,10 @@ impl Body<Buffer> {
 
     /// Gives the union of the tables its exact answers. Where the larger count holds, the stash has
     /// what the table does not count.
-    fn settle_union(&mut self, answers: Vec<(u64, u64)>, counts: Merge) {
+    ///
+    /// # Errors
+    /// [`FullError::Corrections`] if there are more than slots.
+    fn settle_union(&mut self, answers: Vec<(u64, u64)>, counts: Merge) -> Result<(), FullError> {
         for (address, copies) in answers {
             let beside = match counts {
                 Merge::Sum => copies,
@@ -172,5 +174,8 @@ impl Body<Buffer> {
                 self.state.side.stash_copies((address, 0), beside);
             }
         }
+        let limit = self.most_corrections();
+        let are_few = self.state.side.corrections.len() <= limit;
+        if are_few { Ok(()) } else { Err(FullError::Corrections { limit }) }
     }
 }

@@ -107,6 +107,7 @@ impl<B: AsRef<[u8]> + Sync> Body<B> {
         let largest = if state.kind == Kind::Maplet { table.layout().largest_value() } else { 0 };
         state.side.verify(|name| self.names_an_entry(name), largest)?;
         let (len, held) = (u128::from(state.len), self.held());
+        require("stashed copies", state.len, state.side.stash.sum() <= len)?;
         // Growth may leave counts that belong to no key.
         require("keys", state.len, len == held || self.table.grows() && len < held)
     }

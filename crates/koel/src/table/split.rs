@@ -104,7 +104,7 @@ impl<B: AsRef<[u8]>> Table<B> {
             let bytes = bytes.filter(|_| addresses.buckets() < buckets)?;
             Some(Table::new(addresses, self.layout, Buffer::zeroed(bytes, true)?))
         };
-        iter::successors(Some(entries), |room| room.checked_mul(2)).map_while(smaller)
+        iter::successors(Some(entries.max(1)), |room| room.checked_mul(2)).map_while(smaller)
     }
 }
 

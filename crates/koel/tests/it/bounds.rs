@@ -145,6 +145,27 @@ fn chosen_keys_cost_one_step_each_and_none_is_refused_or_lost() {
     }
 }
 
+/// Chosen keys lie in the stash, and say nothing of how full the table is.
+#[test]
+fn a_table_grows_for_its_load_alone_however_large_the_stash_is() {
+    let builder = || CuckooFilter::builder(1000, 1e-6);
+    for (built, honest) in [(builder().growable(), 100), (builder().grow_from(1000), 2000)] {
+        let mut filter = built.build().unwrap();
+        keys::hashes(1, honest).for_each(|hash| filter.insert(&at(hash)).unwrap());
+        let mut grown = filter.clone();
+        grown.reserve(1000).unwrap();
+        let addressing = Addressing::of(&filter.to_bytes());
+        let keys: Vec<u64> =
+            keys::sharing_pair(&addressing, keys::splitmix64(7)).take(20_000).collect();
+        keys.iter().for_each(|&hash| filter.insert(&at(hash)).unwrap());
+        let stashed = usize::try_from(filter.stashed_keys()).unwrap();
+        assert!(stashed > 19_000 && filter.buckets() <= grown.buckets(), "{filter:?}");
+        assert!(filter.size_in_bytes() <= grown.size_in_bytes() + 24 * stashed);
+        check(&filter, &keys, honest);
+        assert_eq!(audit(&filter.to_bytes()), Ok(()));
+    }
+}
+
 /// All keys are in, in a view too.
 fn check(filter: &CuckooFilter, keys: &[u64], honest: u64) {
     let bytes = filter.to_bytes();

@@ -43,6 +43,22 @@ mod alone {
     use super::*;
 
     #[test]
+    fn a_concurrent_filter_refuses_the_ninth_chosen_key_of_a_pair() {
+        for filter in filters(1000) {
+            let addressing = Addressing::of(&filter.snapshot().unwrap().to_bytes());
+            let pair = keys::sharing_pair(&addressing, keys::splitmix64(7));
+            let keys: Vec<_> = pair.map(at).collect();
+            // Some layouts have only four fingerprints for a pair.
+            let taken = keys.iter().take_while(|key| filter.insert(*key).is_ok()).count();
+            assert_eq!(taken, keys.len().min(8));
+            assert!(keys[..taken].iter().all(|key| filter.contains(key)));
+            let before = assert_sound(&filter);
+            assert!(keys[taken..].iter().all(|key| filter.insert(key).is_err()));
+            assert!(assert_sound(&filter) == before);
+        }
+    }
+
+    #[test]
     fn every_layout_up_to_64_bits_round_trips_byte_for_byte() {
         for prefer in PREFERENCES {
             for rate in [0.03, 0.01, 0.004, 0.001, 0.000_2, 0.000_06, 0.000_01, 1e-7] {

@@ -1,10 +1,13 @@
 //! Corrections: a key that was refuted is not reported, and no member is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use koel::{CuckooFilter, FilterView, FullError, Merge, Prefer, RefuteError};
+use koel::{
+    CuckooFilter, FilterView, FullError, ImageError, Merge, MergeError, Prefer, RefuteError,
+};
 use testkit::audit::audit;
-use testkit::keys;
+use testkit::{image, keys};
 
 /// A filter, the exact multiset of the keys that are in, and the keys that were refuted since they
 /// were in.
@@ -176,6 +179,49 @@ fn corrections_end_at_the_number_of_slots() {
     assert_eq!(filter.refute(&last), Err(FullError::Corrections { limit: slots }));
     assert_eq!(filter.to_bytes(), before);
     assert!(filter.contains(&0_u64) && filter.contains(&last));
+}
+
+/// The bound holds whichever way they come: a union, a smaller table, and a forged file.
+#[test]
+fn no_filter_has_more_corrections_than_slots() {
+    let built = |keys: Range<u64>| {
+        let mut filter = CuckooFilter::builder(100, 0.03).growable().build().unwrap();
+        filter.extend(keys);
+        filter
+    };
+    let refuted = |filter: &mut CuckooFilter, first: u64, most: usize| {
+        let wrong = (first..).filter(|key| filter.contains(key));
+        let wrong: Vec<u64> = wrong.take(most).collect();
+        assert!(wrong.iter().all(|key| filter.refute(key) == Ok(true)));
+    };
+    let (mut one, mut other) = (built(0..50), built(50..51));
+    let slots = usize::try_from(one.slots()).unwrap();
+    refuted(&mut one, 1000, slots);
+    // More than those of the first that the second reports.
+    refuted(&mut other, 1 << 40, 20);
+    let before = one.to_bytes();
+    let limit = one.slots();
+    let refused = one.merge(&other, Merge::Max);
+    assert_eq!(refused, Err(MergeError::Full(FullError::Corrections { limit })));
+    assert_eq!(one.to_bytes(), before);
+
+    let mut large = built(0..10_000);
+    refuted(&mut large, 1 << 20, 2000);
+    (0..10_000_u64).for_each(|key| assert!(large.remove(&key)));
+    assert_eq!(large.corrections(), 2000);
+    large.shrink_to_fit();
+    assert!(large.slots() >= 2000 && large.slots() < 8000, "{large:?}");
+    assert_eq!(CuckooFilter::from_bytes(&large.to_bytes()).as_ref(), Ok(&large));
+
+    let mut forged = before;
+    forged.extend_from_slice(&u64::MAX.to_le_bytes());
+    image::set(&mut forged, &[("corrections", limit + 1)]);
+    image::reseal(&mut forged);
+    assert_eq!(
+        CuckooFilter::from_bytes(&forged).unwrap_err(),
+        ImageError::Field { field: "corrections", got: limit + 1 }
+    );
+    assert_eq!(audit(&forged), Err("corrections"));
 }
 
 #[test]

@@ -8,6 +8,7 @@
 use std::convert::Infallible;
 
 use koel::{CuckooFilter, FilterView, ImageError, Merge, MergeError, Prefer};
+use testkit::addressing::Addressing;
 use testkit::exercise::{self, arbitrary_bytes};
 use testkit::image::{self, HEADER_BYTES};
 use testkit::keys;
@@ -221,6 +222,49 @@ fn counters_out_of_order_twice_or_too_large_are_refused() {
         assert_eq!(refused(&|records| records[1][8..].fill(0)), "counter value");
         assert_eq!(refused(&|records| records[0][8] += 1), "keys");
     }
+}
+
+/// Growth may leave copies in counters that belong to no key, but none in the stash.
+#[test]
+fn more_copies_in_the_stash_than_keys_are_refused() {
+    let mut filter = CuckooFilter::builder(100, 1e-4).grow_from(20).build().unwrap();
+    keys::hashes(3, 100).for_each(|hash| filter.insert(&at(hash)).unwrap());
+    let addressing = Addressing::of(&filter.to_bytes());
+    let pair = keys::sharing_pair(&addressing, keys::splitmix64(7)).take(20);
+    pair.for_each(|hash| filter.insert(&at(hash)).unwrap());
+    let bytes = filter.to_bytes();
+    let section = image::section_bytes(&bytes, "stashed keys");
+    assert!(filter.stashed_keys() > 1);
+    for copies in [filter.len(), u64::MAX] {
+        let mut forged = bytes.clone();
+        forged[section.start + 16..section.start + 24].copy_from_slice(&copies.to_le_bytes());
+        image::reseal(&mut forged);
+        let refused = arbitrary_bytes::<CuckooFilter>(&forged, 0).unwrap_err();
+        assert_eq!(refused, ImageError::Field { field: "stashed copies", got: filter.len() });
+    }
+}
+
+/// Removing more than is in takes keys of the table, and never the number below the stash.
+#[test]
+fn a_filter_that_grew_and_lost_too_much_has_the_keys_of_its_stash_and_is_read_back() {
+    let mut filter = CuckooFilter::builder(100, 1e-4).grow_from(20).build().unwrap();
+    keys::hashes(3, 100).for_each(|hash| filter.insert(&at(hash)).unwrap());
+    let addressing = Addressing::of(&filter.to_bytes());
+    let pair: Vec<u64> = keys::sharing_pair(&addressing, keys::splitmix64(7)).take(20).collect();
+    pair.iter().for_each(|&hash| filter.insert(&at(hash)).unwrap());
+    let mut forged = filter.to_bytes();
+    // As if most of its entries had been left by growth.
+    let stashed = filter.stashed_keys();
+    image::set(&mut forged, &[("keys", stashed + 3)]);
+    image::reseal(&mut forged);
+    let mut filter = CuckooFilter::from_bytes(&forged).unwrap();
+    for hash in keys::hashes(3, 100) {
+        filter.remove(&at(hash));
+        assert!(filter.len() >= stashed);
+        assert_eq!(CuckooFilter::from_bytes(&filter.to_bytes()).as_ref(), Ok(&filter));
+    }
+    assert_eq!((filter.len(), filter.slots_in_use()), (stashed, 0));
+    assert_eq!(pair.iter().filter(|&&hash| filter.contains(&at(hash))).count() as u64, stashed);
 }
 
 #[test]

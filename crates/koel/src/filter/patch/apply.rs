@@ -7,10 +7,12 @@ use super::error::PatchError;
 use super::message::{Content, Digest, End, Message};
 use super::numbers::Numbers;
 use crate::error::FullError;
+use crate::image::SECTIONS;
 use crate::mem::buffer::Buffer;
 use crate::side::{Counters, MOST_ANSWERS};
 use crate::state::Body;
 use crate::state::runs::each_run;
+use crate::table::table_bytes;
 
 /// The body that the patch makes of this one.
 pub(super) fn apply<B: AsRef<[u8]> + Sync>(
@@ -27,12 +29,14 @@ pub(super) fn apply<B: AsRef<[u8]> + Sync>(
         return Err(if found == patch.new { PatchError::Applied } else { wrong });
     }
     let numbers = Numbers::of(body, patch.buckets).ok_or(PatchError::Forged)?;
-    let [mut entries, mut stash, mut corrections] = patch.changes;
+    // What a patch made may grow where the filter that it was made for does not.
     let grows = body.table.grows() || patch.buckets > 0;
+    let buckets = patch.buckets.max(body.table.base().buckets());
+    if grows {
+        check_room(body, buckets, &patch)?;
+    }
+    let [mut entries, mut stash, mut corrections] = patch.changes;
     let mut patched = if grows {
-        // What a patch made may grow where the filter that it was made for does not.
-        let buckets = patch.buckets.max(body.table.base().buckets());
-        check_room(body, buckets, patch.lens[0])?;
         let mut patched = body.grown_to(buckets).ok_or(PatchError::NoMemory)?;
         build(body, &mut patched, numbers, &mut entries)?;
         patched
@@ -41,7 +45,7 @@ pub(super) fn apply<B: AsRef<[u8]> + Sync>(
         change_entries(body, &mut patched, numbers, &mut entries)?;
         patched
     };
-    change_exact(body, &mut patched, [&mut stash, &mut corrections])?;
+    change_exact(body, &mut patched, patch.room, [&mut stash, &mut corrections])?;
     let held = u64::try_from(patched.held()).map_err(|_| PatchError::Full(FullError::Overflow))?;
     // Growth leaves copies that belong to no key.
     patched.state.len = if grows { held.min(patch.new.keys) } else { held };
@@ -127,16 +131,23 @@ fn build<B: AsRef<[u8]> + Sync>(
     })
 }
 
-/// Refuses a filter of which most slots would be empty, and which is larger than the old one: the
-/// patch does not decide how much memory is taken.
+/// Refuses a filter that is larger than the old one by more than the bytes of the patch make room
+/// for: nobody decides with a few bytes how much memory is taken.
 fn check_room<B: AsRef<[u8]> + Sync>(
     base: &Body<B>,
     buckets: u64,
-    [gone, added, _]: [u64; 3],
+    patch: &Message<'_>,
 ) -> Result<(), PatchError> {
+    let [gone, added, _] = patch.lens[0];
     let entries = base.state.entries.saturating_sub(gone).saturating_add(added);
-    let most = base.table.buckets().max(base.table.base().buckets()).max(entries);
-    if buckets > most { Err(PatchError::Sparse { entries, buckets }) } else { Ok(()) }
+    let of_base = base.table.buckets().max(base.table.base().buckets());
+    let layout = base.layout_to_grow_in().ok_or(PatchError::Forged)?;
+    let most = table_bytes(layout, of_base).map(|bytes| bytes.saturating_add(patch.room));
+    if table_bytes(layout, buckets).is_some_and(|bytes| Some(bytes) <= most) {
+        Ok(())
+    } else {
+        Err(PatchError::Sparse { entries, buckets })
+    }
 }
 
 /// Calls `visit` with each entry of the old and of the new filter: its order, and its copies before
@@ -160,13 +171,16 @@ fn each_entry<B: AsRef<[u8]> + Sync>(
 fn change_exact<B: AsRef<[u8]> + Sync>(
     base: &Body<B>,
     patched: &mut Body<Buffer>,
+    room: usize,
     [stash, corrections]: [&mut Changes<'_>; 2],
 ) -> Result<(), PatchError> {
-    let (side, slots) = (&base.state.side, patched.slots());
+    let side = &base.state.side;
     // No more than keys that are inserted or refuted can have: the patch does not decide.
-    let most = patched.state.profile.counter_limit.max(side.stash.len()).min(MOST_ANSWERS);
+    let in_room = side.stash.len().saturating_add((room / SECTIONS[1]) as u64);
+    let limit = patched.state.profile.counter_limit.max(side.stash.len());
+    let most = limit.min(in_room).min(MOST_ANSWERS);
     let stash = changed(stash, side.stashed_keys(), most, FullError::Counters { limit: most })?;
-    let most = slots.max(side.corrections.len()).min(MOST_ANSWERS);
+    let most = patched.most_corrections();
     let too_many = FullError::Corrections { limit: most };
     let corrections = changed(corrections, side.corrections.iter(), most, too_many)?;
     let new = &mut patched.state.side;

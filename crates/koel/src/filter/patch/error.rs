@@ -32,10 +32,10 @@ pub enum PatchError {
         /// The capacity of the new one.
         new: u64,
     },
-    /// The new filter has grown to more buckets than it has entries, and than the old one has.
+    /// The new filter has grown by more than 16 bytes for each byte of the patch.
     #[error(
-        "the new filter has {buckets} buckets for {entries} entries, more than a patch may make; \
-         shrink it, and make the patch again"
+        "the new filter has {buckets} buckets for {entries} entries, more than so few bytes of a \
+         patch may make; shrink it and make the patch again, or publish the whole filter"
     )]
     Sparse {
         /// Distinct entries of the new filter.

@@ -22,6 +22,10 @@ use crate::image::frame::Frame;
 
 /// The frame of a patch.
 const PATCH: Frame<6> = Frame(b"koelptch", 3, "patch");
+/// Bytes that the table and the stash may grow by for each byte of the patch. An entry that was
+/// added takes five bits of a patch and more, and five bytes of a table or less; a stashed key five
+/// bytes, and 24.
+const ROOM: usize = 16;
 /// Lists of a patch: three each for entries, stash and corrections.
 const LISTS: usize = 9;
 
@@ -72,6 +76,8 @@ pub(super) struct Message<'a> {
     pub(super) new: End,
     /// The buckets of the new filter if it has grown, otherwise 0.
     pub(super) buckets: u64,
+    /// Bytes by which the table and the stash of the new filter may be larger than the old ones.
+    pub(super) room: usize,
     /// Changes of entries, of the stash and of corrections.
     pub(super) changes: [Changes<'a>; 3],
     /// How many numbers the lists of each have: gone, added and with another count.
@@ -96,6 +102,7 @@ impl<'a> Message<'a> {
             old: End { digest: Digest(old), keys: old_keys },
             new: End { digest: Digest(new), keys: new_keys },
             buckets,
+            room: bytes.len().saturating_mul(ROOM),
             changes: divided(lists).map(Changes::new),
             lens,
         })
