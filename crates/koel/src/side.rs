@@ -21,7 +21,7 @@
 //!
 //! **In memory** a list is a B-tree, since a hash table would be slow for chosen keys, and a bitmap
 //! in front of it with at least 12 bits for each name, so that a lookup of another name seldom
-//! searches the tree. About 30 bytes each. A larger bitmap is filled by the inserts that come
+//! searches the tree. 30 to 55 bytes each. A larger bitmap is filled by the inserts that come
 //! after it, [`MARKED_EACH`] names by each: no insert does the work of all. The nodes of the tree
 //! are small, and a failure to allocate one ends the process, as in the collections of std. Before
 //! many records are made at once, [`Records::fit`] asks whether there is memory for all of them.
