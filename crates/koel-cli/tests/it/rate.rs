@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use crate::support::{Shell, keys, lines};
 
-/// A filter `small` built for 5 keys, another one `other`, and lists of 60 keys each.
+/// A filter `small` built for 5 keys, another one `other`, and lists of 150 keys each.
 fn small_filters() -> Shell {
     let shell = Shell::new();
     for name in ["list", "more"] {
-        shell.write(name, lines(&keys(name, 60)));
+        shell.write(name, lines(&keys(name, 150)));
     }
-    shell.build("small", &keys("few", 5), "--keys 5 --fpr 0.1%");
-    shell.build("other", &keys("list", 60), "--keys 5 --fpr 0.1%");
+    shell.build("small", &keys("few", 5), "--keys 5 --fpr 0.6%");
+    shell.build("other", &keys("list", 150), "--keys 5 --fpr 0.6%");
     shell
 }
 
@@ -29,31 +29,31 @@ fn reports(words: &str) -> (String, Value) {
 #[test]
 fn every_verb_that_fills_a_filter_beyond_its_capacity_warns_and_names_both_rates() {
     for words in [
-        "build list -o set --keys 5 --fpr 0.1%",
-        "build list -o - --keys 5 --fpr 0.1%",
-        "build list -o set --keys 5 --fpr 0.1% --unique",
+        "build list -o set --keys 5 --fpr 0.6%",
+        "build list -o - --keys 5 --fpr 0.6%",
+        "build list -o set --keys 5 --fpr 0.6% --unique",
         "add small list",
         "merge other small -o set",
         "grow other",
-        "dedup list --keys 5 --fpr 0.1%",
+        "dedup list --keys 5 --fpr 0.6%",
     ] {
         let (text, json) = reports(words);
         let warning = json["warning"].as_str().unwrap();
         assert!(text.contains("warning") && text.contains(warning), "{words}: {text}");
-        assert!(warning.contains("not 0.1 %"), "{words}: {warning}");
-        assert!(warning.contains("built for 5 keys and holds about 6"), "{words}: {warning}");
+        assert!(warning.contains("not 0.6 %"), "{words}: {warning}");
+        assert!(warning.contains("built for 5 keys and holds about 1"), "{words}: {warning}");
     }
 }
 
 #[test]
 fn a_filter_within_its_capacity_gives_no_warning() {
     for words in [
-        "build list -o set --keys 60",
+        "build list -o set --keys 150",
         "build list more -o set",
         "build list -o set --grow",
         "merge small small -o set",
         "grow small",
-        "dedup list --keys 60",
+        "dedup list --keys 150",
         "dedup list more",
     ] {
         let (text, json) = reports(words);
