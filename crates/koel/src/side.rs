@@ -20,7 +20,7 @@
 //!   share an answer: one pair in 2^64.
 //!
 //! **In memory** a list is a B-tree, since a hash table would be slow for chosen keys, and a bitmap
-//! in front of it with at least 12 bits for each name, so that a lookup of another name seldom
+//! in front of it with at least 10 bits for each name, so that a lookup of another name seldom
 //! searches the tree. 30 to 55 bytes each. A larger bitmap is filled by the inserts that come
 //! after it, [`MARKED_EACH`] names by each: no insert does the work of all. The nodes of the tree
 //! are small, and a failure to allocate one ends the process, as in the collections of std. Before
@@ -35,7 +35,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::array;
-use core::ops::{Bound, RangeInclusive};
+use core::ops::RangeInclusive;
 
 use bytemuck::allocation::try_zeroed_vec;
 
@@ -43,14 +43,14 @@ use crate::error::{FullError, ImageError, require};
 use crate::image::SECTIONS;
 use crate::mem::buffer::{Buffer, is_available};
 
-/// Bytes that a record takes while many are made at once: it is in the tree, in a list of all, and
-/// in the memory that sorts the list.
+/// Bytes that a record takes at most: where names come in order, a node of the tree is half full.
 const BYTES_EACH: usize = 60;
 /// Bits of the bitmap for each name, from which on a larger one is filled.
 const BITS_EACH: usize = 16;
 /// Words of the smallest bitmap.
 const FEWEST_WORDS: usize = 8;
-/// Names that an insert marks in a larger bitmap. So it has all when a third more have come.
+/// Names that an insert marks in a larger bitmap, of which it begins with the last one again. So it
+/// has all when half as many have come.
 const MARKED_EACH: usize = 4;
 
 /// The most records in a list of answers: a file counts them in 32 bits.
@@ -102,14 +102,14 @@ pub(crate) struct Records<B, N = u64> {
     /// The sum of the numbers in memory.
     sum: u128,
     marks: Marks,
-    /// A larger bitmap, and the last name of the tree that it has. It also has all names since it
-    /// was made.
-    next: Option<(Marks, Bound<N>)>,
+    /// A larger bitmap, and the last name up to which it has those of the tree. It also has all that
+    /// came since it was made.
+    next: Option<(Marks, N)>,
     list: List<B, N>,
 }
 
-/// A bit for each name that got a record in memory; it may be left over from a removed one. The
-/// length is a power of two, or 0.
+/// A bit for the first number of each name that got a record in memory; it may be left over from a
+/// removed one. The length is a power of two, or 0.
 #[derive(Clone, Default)]
 struct Marks(Vec<u64>);
 
@@ -169,14 +169,14 @@ impl<B: AsRef<[u8]>, N: Name> Records<B, N> {
     /// there is one.
     #[inline]
     pub(crate) fn may_have(&self, name: N) -> bool {
-        self.len > 0 && self.marks.may_have(name)
+        self.len > 0 && self.marks.may_have(name.words()[0])
     }
 
     /// The sum of all numbers. O(1) in memory, O(records) in a file.
     pub(crate) fn sum(&self) -> u128 {
         match self.list {
             List::Owned(_) => self.sum,
-            List::Stored(..) => self.iter().map(|(_, number)| u128::from(number)).sum(),
+            List::Stored(ref bytes, width) => sum_of(bytes.as_ref(), width),
         }
     }
 
@@ -221,18 +221,18 @@ impl<B: AsRef<[u8]>, N: Name> Records<B, N> {
         Ok(())
     }
 
-    /// Bytes that it has allocated, about: a leaf of 192 bytes of the tree has eight records.
+    /// Bytes that it has allocated, about: a leaf of the tree has room for 11 records, and seven.
     fn allocated_bytes(&self) -> usize {
-        let leaves = if let List::Owned(tree) = &self.list { tree.len().div_ceil(8) } else { 0 };
+        let leaves = if let List::Owned(tree) = &self.list { tree.len().div_ceil(7) } else { 0 };
         let next = self.next.as_ref().map_or(0, |(marks, _)| marks.0.capacity());
-        leaves * 192 + (self.marks.0.capacity() + next) * size_of::<u64>()
+        leaves * (11 * size_of::<(N, u64)>() + 16)
+            + (self.marks.0.capacity() + next) * size_of::<u64>()
     }
 
     /// The records in memory.
     fn tree(&mut self) -> &mut BTreeMap<N, u64> {
         if let List::Stored(..) = self.list {
-            self.sum = self.sum();
-            self.list = List::Owned(self.iter().collect());
+            *self = self.iter().collect();
         }
         let List::Owned(tree) = &mut self.list else { unreachable!("it was copied above") };
         tree
@@ -302,22 +302,21 @@ impl<B: AsRef<[u8]>, N: Name> Records<B, N> {
     /// Marks a new name. Where the bitmap is too small, begins a larger one or goes on to fill it.
     /// Without memory for that it stays as it is, and more lookups search the tree.
     fn mark(&mut self, name: N) {
-        self.marks.mark(name);
-        let List::Owned(tree) = &self.list else { return };
-        if self.next.is_none() && self.marks.are_few_for(tree.len()) {
-            self.next = Marks::for_names(tree.len()).map(|marks| (marks, Bound::Unbounded));
+        self.marks.mark(name.words()[0]);
+        let len = usize::try_from(self.len).unwrap_or(usize::MAX);
+        if self.next.is_none() && self.marks.are_few_for(len) {
+            self.next = Marks::for_names(len).map(|marks| (marks, N::of([0; 2])));
         }
-        let Some((next, last)) = &mut self.next else { return };
-        next.mark(name);
-        let mut rest = tree.range((*last, Bound::Unbounded));
-        for (&old, _) in rest.by_ref().take(MARKED_EACH) {
-            next.mark(old);
-            *last = Bound::Excluded(old);
+        let Some((mut next, mut from)) = self.next.take() else { return };
+        next.mark(name.words()[0]);
+        let mut rest = self.range(from..=N::of([u64::MAX; 2]));
+        for (old, _) in rest.by_ref().take(MARKED_EACH) {
+            next.mark(old.words()[0]);
+            from = old;
         }
-        if rest.next().is_none() {
-            self.marks = core::mem::take(next);
-            self.next = None;
-        }
+        let is_done = rest.next().is_none();
+        drop(rest);
+        if is_done { self.marks = next } else { self.next = Some((next, from)) }
     }
 }
 
@@ -334,21 +333,21 @@ impl Marks {
 
     /// Whether a name may be marked. Any may be where there is no bitmap.
     #[inline]
-    fn may_have<N: Name>(&self, name: N) -> bool {
+    fn may_have(&self, name: u64) -> bool {
         let (word, bit) = self.position(name);
         self.0.get(word).is_none_or(|word| word & bit != 0)
     }
 
-    fn mark<N: Name>(&mut self, name: N) {
+    fn mark(&mut self, name: u64) {
         let (word, bit) = self.position(name);
         self.0.get_mut(word).into_iter().for_each(|word| *word |= bit);
     }
 
     /// The word and the bit of a name: bits of a product that depend on all of it.
     #[inline]
-    fn position<N: Name>(&self, name: N) -> (usize, u64) {
+    fn position(&self, name: u64) -> (usize, u64) {
         // The low bits of most names are zeros.
-        let product = name.words()[0].rotate_left(32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let product = name.rotate_left(32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let word = usize::try_from(product >> 32).unwrap_or(0) & self.0.len().wrapping_sub(1);
         (word, 1 << (product >> 26 & 63))
     }
@@ -369,14 +368,9 @@ impl<B: AsRef<[u8]> + Sync> Stash for Records<B, Pair> {
 /// Records of different names, of which there [is memory](Records::fit) for all.
 impl<B: AsRef<[u8]>, N: Name> FromIterator<(N, u64)> for Records<B, N> {
     fn from_iter<I: IntoIterator<Item = (N, u64)>>(records: I) -> Self {
-        let tree: BTreeMap<N, u64> = records.into_iter().collect();
-        let mut marks = Marks::default();
-        if !tree.is_empty() {
-            marks = Marks::for_names(tree.len()).unwrap_or_default();
-            tree.keys().for_each(|&name| marks.mark(name));
-        }
-        let (len, sum) = (tree.len() as u64, tree.values().map(|&number| u128::from(number)).sum());
-        Self { len, sum, marks, next: None, list: List::Owned(tree) }
+        let mut all = Self::default();
+        records.into_iter().for_each(|(name, number)| all.set(name, number));
+        all
     }
 }
 
@@ -384,6 +378,12 @@ impl<B: AsRef<[u8]>, O: AsRef<[u8]>, N: Name> PartialEq<Records<O, N>> for Recor
     fn eq(&self, other: &Records<O, N>) -> bool {
         self.len == other.len && self.iter().eq(other.iter())
     }
+}
+
+/// The sum of the numbers in these records, which are their last eight bytes.
+fn sum_of(bytes: &[u8], width: usize) -> u128 {
+    let numbers = bytes.chunks_exact(width).filter_map(|record| record.last_chunk());
+    numbers.map(|&number| u128::from(u64::from_le_bytes(number))).sum()
 }
 
 /// The record in these bytes. A name without a number counts one.
