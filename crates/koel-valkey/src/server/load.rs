@@ -1,15 +1,18 @@
 //! `RedisModule_OnLoad`: reads the settings and registers the type and the commands.
+//!
+//! A load that is refused changes nothing of a module that runs: what can be refused comes first,
+//! and then the settings are kept, in one step.
 
 use std::ffi::{CString, c_char, c_int, c_longlong, c_void};
 use std::{panic, ptr};
 
 use super::api::{
     self, API_VERSION, CONFIG_MEMORY, CommandFn, ERR, HANDLES_ASYNC_LOAD, HANDLES_IO_ERRORS,
-    HANDLES_SLOT_MIGRATION, NO_IMPLICIT_SIGNAL, OK, RawContext, RawInfo, RawString, api,
+    HANDLES_SLOT_MIGRATION, NO_IMPLICIT_SIGNAL, OK, RawContext, RawInfo, RawString, RawType, api,
 };
 use super::context::{self, Context, c_string, log};
 use super::keyspace;
-use super::settings::{self, SecretOf, Settings, settings};
+use super::settings::{self, SecretOf, Settings};
 use super::{background, describe, run, values};
 use crate::command::arguments::key;
 use crate::command::{COMMANDS, Command};
@@ -58,26 +61,37 @@ fn load(context: Context, arguments: Vec<&[u8]>) -> Result<(), String> {
             "its memory would not be counted, because of a feature of koel; {build}"
         ));
     }
+    if let Some(running) = settings::running() {
+        return Err(format!(
+            "this file is loaded already, as {}; to load it twice, copy the file and load the \
+             copy, with another NAME, PREFIX and TYPE",
+            running.name
+        ));
+    }
+    let settings = parse(&arguments)?;
+    attach(context, &settings)?;
+    let of_type = create_type(context, &settings)?;
+    create_commands(context, &settings)?;
+    // SAFETY: the context is live.
+    unsafe { (api().RegisterInfoFunc)(context.raw(), info) };
+    create_setting(context, &settings)?;
+    keyspace::remember_type(of_type);
     let mut random = [0; 16];
     // SAFETY: so many bytes are written.
     unsafe { (api().GetRandomBytes)(random.as_mut_ptr(), random.len()) };
-    settings::remember(parse(&arguments)?, random);
+    settings::publish(settings, random);
     panic::set_hook(Box::new(|info| {
         let place = info.location().map_or(String::new(), ToString::to_string);
         log(c"warning", &format!("koel: a panic at {place}"));
     }));
-    attach(context)?;
-    create_type(context)?;
-    create_commands(context)?;
-    // SAFETY: the context is live.
-    unsafe { (api().RegisterInfoFunc)(context.raw(), info) };
-    create_setting(context)
+    Ok(())
 }
 
 /// Makes the limit a setting of the server, `NAME.max-key-bytes`.
-fn create_setting(context: Context) -> Result<(), String> {
+fn create_setting(context: Context, settings: &Settings) -> Result<(), String> {
+    settings::set_limit(settings.limit);
     let (register, name) = (api().RegisterNumericConfig, c"max-key-bytes".as_ptr());
-    let (raw, default) = (context.raw(), signed(settings::limit()));
+    let (raw, default) = (context.raw(), signed(settings.limit));
     let (get, set, none) = (limit, set_limit, ptr::null_mut());
     // SAFETY: the context is live, and the server copies the name.
     let registered =
@@ -121,9 +135,10 @@ fn parse(arguments: &[&[u8]]) -> Result<Settings, String> {
             b"NAME" => settings.name = word(text, 1..=32)?,
             b"TYPE" => settings.type_name = word(text, 9..=9)?,
             b"MAX-KEY-BYTES" => {
-                settings.limit = text
-                    .parse()
-                    .map_err(|_| format!("MAX-KEY-BYTES must be a number of bytes, not {text}"))?;
+                let bytes = text.parse().ok().filter(|&bytes: &i64| bytes > 0);
+                settings.limit = bytes.map(i64::unsigned_abs).ok_or_else(|| {
+                    format!("MAX-KEY-BYTES must be a number of bytes from 1 on, not {text}")
+                })?;
             }
             b"SECRET" => settings.secret = secret(value)?,
             _ => {
@@ -155,11 +170,11 @@ fn word(text: &str, lengths: std::ops::RangeInclusive<usize>) -> Result<String, 
     Err(format!("{text} must be {least} to {most} letters, digits, - or _"))
 }
 
-fn attach(context: Context) -> Result<(), String> {
-    let name = c_string(&settings().name);
+fn attach(context: Context, settings: &Settings) -> Result<(), String> {
+    let name = c_string(&settings.name);
     // SAFETY: a C string.
     if unsafe { (api().IsModuleNameBusy)(name.as_ptr()) } != 0 {
-        return Err(format!("there is a module {}: choose another NAME", settings().name));
+        return Err(format!("there is a module {}: choose another NAME", settings.name));
     }
     let name = CString::into_raw(name);
     // SAFETY: the context is live. The name is never freed, because the server may keep it.
@@ -171,29 +186,28 @@ fn attach(context: Context) -> Result<(), String> {
     Ok(())
 }
 
-fn create_type(context: Context) -> Result<(), String> {
-    let (name, mut methods) = (c_string(&settings().type_name), values::METHODS);
+fn create_type(context: Context, settings: &Settings) -> Result<*mut RawType, String> {
+    let name = c_string(&settings.type_name);
+    let mut methods = values::methods(settings.secret == SecretOf::DataSet);
     let methods = &raw mut methods;
     // SAFETY: context, name and methods are live, and the server copies the last two.
     let created =
         unsafe { (api().CreateDataType)(context.raw(), name.as_ptr(), ENCODING, methods) };
     if created.is_null() {
-        let name = &settings().type_name;
-        return Err(format!("there is a data type {name}: choose another TYPE"));
+        return Err(format!("there is a data type {}: choose another TYPE", settings.type_name));
     }
-    keyspace::remember_type(created);
-    Ok(())
+    Ok(created)
 }
 
-fn create_commands(context: Context) -> Result<(), String> {
+fn create_commands(context: Context, settings: &Settings) -> Result<(), String> {
     if let Some(add) = api().AddACLCategory {
         let category = c_string(CATEGORY);
         // SAFETY: the context is live. A category that exists already serves as well.
         unsafe { add(context.raw(), category.as_ptr()) };
     }
     for (command, function) in COMMANDS.iter().zip(FUNCTIONS) {
-        let full_name = format!("{}.{}", settings().prefix.to_ascii_lowercase(), command.name);
-        let name = c_string(&full_name.to_ascii_lowercase());
+        let full_name = format!("{}.{}", settings.prefix, command.name).to_ascii_lowercase();
+        let name = c_string(&full_name);
         let fast = if command.fast { " fast" } else { "" };
         let flags = c_string(&format!("{}{fast}", command.access.flags()));
         let (name, flags) = (name.as_ptr(), flags.as_ptr());

@@ -1,4 +1,7 @@
 //! What the module was loaded with, and the secret and the limit, which may change.
+//!
+//! Each file that is loaded has these once: a server that loads one file twice gets the same ones.
+//! So they are set when a load can be refused no more, and a second load of the file is refused.
 
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -64,12 +67,17 @@ static SECRET: Mutex<Option<Key>> = Mutex::new(None);
 
 /// What the module was loaded with.
 pub(super) fn settings() -> &'static Settings {
-    SETTINGS.get().expect("set when the module is loaded")
+    running().expect("set when the module is loaded")
 }
 
-/// Remembers the settings, once. `random` is a new secret.
-pub(super) fn remember(settings: Settings, random: Key) {
-    set_limit(settings.limit);
+/// The settings of the module, once it is loaded.
+pub(super) fn running() -> Option<&'static Settings> {
+    SETTINGS.get()
+}
+
+/// Keeps the settings, once: the module is loaded, and nothing can refuse it any more. `random` is
+/// a new secret.
+pub(super) fn publish(settings: Settings, random: Key) {
     set_secret(match settings.secret {
         SecretOf::DataSet => Some(random),
         SecretOf::Argument(key) => Some(key),

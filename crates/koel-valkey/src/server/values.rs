@@ -26,7 +26,13 @@ use crate::totals::{FILTERS, PANICS};
 const BYTES_A_STEP: usize = 4096;
 const DIGEST_BYTES: usize = 1 << 20;
 
-pub(super) const METHODS: TypeMethods = TypeMethods {
+/// The functions of the type, of which those of no filter save something only if a file is to have
+/// a secret.
+pub(super) fn methods(saves_secret: bool) -> TypeMethods {
+    TypeMethods { aux_save_triggers: if saves_secret { BEFORE_KEYS } else { 0 }, ..METHODS }
+}
+
+const METHODS: TypeMethods = TypeMethods {
     version: 5,
     rdb_load,
     rdb_save,
@@ -48,8 +54,8 @@ pub(super) const METHODS: TypeMethods = TypeMethods {
     aux_save2: aux_save_if_needed,
 };
 
-/// Saves the secret of the data set, so that a restart and a failover keep it, or nothing as an
-/// empty string: Redis 7.0 reads one from each file.
+/// Saves the secret of the data set, so that a restart and a failover keep it. Redis 7.0 writes the
+/// name of the type to each file before it calls this.
 unsafe extern "C" fn aux_save(io: *mut RawIo, _when: c_int) {
     let secret = settings::saved_secret();
     Sink::string(&mut File(io), secret.as_ref().map_or(&[], |key| &key[..]));

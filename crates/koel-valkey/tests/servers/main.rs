@@ -14,6 +14,7 @@ mod conformance;
 mod conventions;
 mod faults;
 mod limits;
+mod loading;
 mod paused;
 mod push_pull;
 mod reference;
