@@ -6,6 +6,8 @@
 use koel::{BuildError, FullError, ImageError, MergeError};
 use thiserror::Error;
 
+use crate::filter::record::{ENCODING, REFERENCE};
+
 /// Why a command failed. Nothing was changed unless the command says so.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum Error {
@@ -77,7 +79,7 @@ pub enum Error {
     #[error(
         "ERR unknown field: INFO has CAPACITY, SIZE, BUCKETS, FILTERS, ITEMS, DELETED, \
          BUCKETSIZE, EXPANSION, MAXITERATIONS, ERROR, RATE, LOAD, FORMAT, CORRECTIONS, WINDOW, \
-         EXPIRED and EVICTED"
+         EXPIRED and EVICTED, and FULL for all of them"
     )]
     UnknownField,
     /// No filter can be built with these settings.
@@ -199,6 +201,12 @@ pub enum Error {
     /// The first chunk is no header.
     #[error("Invalid header")]
     Header,
+    /// A value of an RDB file in an encoding that is not known.
+    #[error(
+        "encoding {0} is not known: this version of the module reads {ENCODING}, and {REFERENCE} of \
+         RedisBloom; use a later version"
+    )]
+    Encoding(i32),
     /// The first chunk is the header of a filter that cannot exist.
     #[error("Couldn't create filter!")]
     Create,

@@ -15,6 +15,9 @@ pub(crate) static REFUSED: Total = Total::new();
 pub(crate) static EXPIRED: Total = Total::new();
 /// Commands that ran beside others.
 pub(crate) static BESIDE: Total = Total::new();
+/// What these took, in microseconds, in all and at most, without the wait for their turn.
+pub(crate) static BESIDE_MICROS: Total = Total::new();
+pub(crate) static LONGEST_BESIDE: Total = Total::new();
 /// Panics that were caught.
 pub(crate) static PANICS: Total = Total::new();
 
@@ -31,6 +34,11 @@ impl Total {
     #[inline]
     pub(crate) fn subtract(&self, number: u64) {
         self.0.fetch_sub(number, Ordering::Relaxed);
+    }
+
+    /// Raises it to `number`, if it is less.
+    pub(crate) fn raise(&self, number: u64) {
+        self.0.fetch_max(number, Ordering::Relaxed);
     }
 
     pub(crate) fn get(&self) -> u64 {

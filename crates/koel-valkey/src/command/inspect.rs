@@ -1,4 +1,4 @@
-//! `INFO key [field]` and `DEBUG key`
+//! `INFO key [FULL|field]` and `DEBUG key`
 
 use super::arguments::is;
 use super::reply::Reply;
@@ -6,60 +6,47 @@ use crate::error::Error;
 use crate::filter::{Info, Options};
 use crate::keys::Keys;
 
+/// What the reference's INFO returns. Clients that know these fail on more.
+const OF_REFERENCE: usize = 8;
+
 pub(super) fn info(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
     let (info, options) = numbers(keys)?;
+    let fields = fields(info, options).into_iter();
+    let map =
+        |most| Reply::Map(fields.clone().map(|(_, name, it)| (name, it)).take(most).collect());
     match arguments[2..] {
-        [] => Ok(all(info, options)),
-        [name] => field(info, options, name),
+        [] => Ok(map(OF_REFERENCE)),
+        [word] if is(word, "FULL") => Ok(map(usize::MAX)),
+        [word] => {
+            let found = fields.clone().find(|(field, ..)| is(word, field));
+            found.map(|(.., reply)| reply).ok_or(Error::UnknownField)
+        }
         _ => Err(Error::Arity),
     }
 }
 
-/// What the reference's INFO returns, in its order. A filter with corrections or a window has more.
-fn all(info: Info, options: Options) -> Reply {
-    let mut entries = vec![
-        ("Size", Reply::count(info.bytes)),
-        ("Number of buckets", Reply::count(info.buckets)),
-        ("Number of filters", Reply::count(info.tables)),
-        ("Number of items inserted", Reply::count(info.items)),
-        ("Number of items deleted", Reply::count(info.deleted)),
-        ("Bucket size", Reply::Integer(options.bucket_size.into())),
-        ("Expansion rate", Reply::Integer(options.expansion.into())),
-        ("Max iterations", Reply::Integer(options.max_iterations.into())),
-    ];
-    if info.corrections > 0 {
-        entries.push(("Number of corrections", Reply::count(info.corrections)));
-    }
-    if info.window > 0 {
-        entries.push(("Window", Reply::count(info.window)));
-        entries.push(("Number of items expired", Reply::count(info.expired)));
-        entries.push(("Number of items evicted", Reply::count(info.evicted)));
-    }
-    Reply::Map(entries)
-}
-
-fn field(info: Info, options: Options, name: &[u8]) -> Result<Reply, Error> {
-    let fields = [
-        ("CAPACITY", Reply::count(info.capacity)),
-        ("SIZE", Reply::count(info.bytes)),
-        ("BUCKETS", Reply::count(info.buckets)),
-        ("FILTERS", Reply::count(info.tables)),
-        ("ITEMS", Reply::count(info.items)),
-        ("DELETED", Reply::count(info.deleted)),
-        ("BUCKETSIZE", Reply::Integer(options.bucket_size.into())),
-        ("EXPANSION", Reply::Integer(options.expansion.into())),
-        ("MAXITERATIONS", Reply::Integer(options.max_iterations.into())),
-        ("ERROR", Reply::Double(info.error)),
-        ("RATE", Reply::Double(info.rate)),
-        ("LOAD", Reply::Double(info.load)),
-        ("FORMAT", Reply::Text(info.format)),
-        ("CORRECTIONS", Reply::count(info.corrections)),
-        ("WINDOW", Reply::count(info.window)),
-        ("EXPIRED", Reply::count(info.expired)),
-        ("EVICTED", Reply::count(info.evicted)),
-    ];
-    let found = fields.into_iter().find(|(known, _)| is(name, known));
-    found.map(|(_, reply)| reply).ok_or(Error::UnknownField)
+/// All fields with their names: those of the reference first, in its order.
+fn fields(info: Info, options: Options) -> [(&'static str, &'static str, Reply); 17] {
+    let (count, option) = (Reply::count, |option: u16| Reply::Integer(option.into()));
+    [
+        ("SIZE", "Size", count(info.bytes)),
+        ("BUCKETS", "Number of buckets", count(info.buckets)),
+        ("FILTERS", "Number of filters", count(info.tables)),
+        ("ITEMS", "Number of items inserted", count(info.items)),
+        ("DELETED", "Number of items deleted", count(info.deleted)),
+        ("BUCKETSIZE", "Bucket size", option(options.bucket_size)),
+        ("EXPANSION", "Expansion rate", option(options.expansion)),
+        ("MAXITERATIONS", "Max iterations", option(options.max_iterations)),
+        ("CAPACITY", "Capacity", count(info.capacity)),
+        ("ERROR", "Error rate", Reply::Double(info.error)),
+        ("RATE", "Expected error rate", Reply::Double(info.rate)),
+        ("LOAD", "Load", Reply::Double(info.load)),
+        ("FORMAT", "Format", Reply::Text(info.format)),
+        ("CORRECTIONS", "Number of corrections", count(info.corrections)),
+        ("WINDOW", "Window", count(info.window)),
+        ("EXPIRED", "Number of items expired", count(info.expired)),
+        ("EVICTED", "Number of items evicted", count(info.evicted)),
+    ]
 }
 
 pub(super) fn debug(keys: &mut dyn Keys, _: &[&[u8]]) -> Result<Reply, Error> {

@@ -19,6 +19,7 @@ pub mod merge;
 pub mod parts;
 mod refute;
 pub mod reply;
+pub mod syntax;
 pub mod transfer;
 
 use crate::error::Error;
@@ -36,7 +37,7 @@ pub enum Access {
     Reads,
     /// It may take more memory, and the server refuses it where that is short.
     Writes,
-    /// It changes a key, and takes no memory for long.
+    /// It changes a key, which takes no more memory than before at the end.
     Frees,
     /// It replays what a primary did: not for every user.
     Replays,
@@ -72,7 +73,9 @@ pub struct Command {
     pub first_key: i32,
     /// The last argument that is a key; -1: all from the first one on.
     pub last_key: i32,
-    /// One sentence.
+    /// Its arguments, as [`syntax`] reads them.
+    pub syntax: &'static str,
+    /// One sentence, or two.
     pub summary: &'static str,
     /// How its time grows.
     pub complexity: &'static str,
@@ -86,37 +89,79 @@ use Access::{Frees, Reads, Replays, Writes};
 
 macro_rules! commands {
     ($($(#[$only:meta])? $name:literal $run:path, $access:ident $fast:literal $arity:literal
-       $first_key:literal $last_key:literal, $summary:literal, $complexity:ident;)*) => {
+       $first_key:literal $last_key:literal, $syntax:literal, $summary:literal,
+       $complexity:ident;)*) => {
         /// All commands.
         pub const COMMANDS: &[Command] = &[$($(#[$only])? Command {
             name: $name, run: $run, access: $access, fast: $fast, arity: $arity,
-            first_key: $first_key, last_key: $last_key, summary: $summary, complexity: $complexity,
+            first_key: $first_key, last_key: $last_key, syntax: $syntax, summary: $summary,
+            complexity: $complexity,
         }),*];
     };
 }
 
 commands! {
-    "RESERVE" create::reserve, Writes false -3 1 1, "Creates an empty cuckoo filter.", ALL;
-    "ADD" insert::add, Writes true 3 1 1, "Adds an item, also if it is in.", ONE;
-    "ADDNX" insert::add_absent, Writes true 3 1 1, "Adds an item unless it is in.", ONE;
-    "INSERT" insert::insert, Writes false -4 1 1, "Adds items, also those that are in.", PER_ITEM;
-    "INSERTNX" insert::insert_absent, Writes false -4 1 1, "Adds items that are not in.", PER_ITEM;
-    "EXISTS" look_up::exists, Reads true 3 1 1, "Tells whether an item is in.", ONE;
-    "MEXISTS" look_up::exists_many, Reads true -3 1 1, "Tells which items are in.", PER_ITEM;
-    "COUNT" look_up::count, Reads true 3 1 1, "Tells how often an item was added.", ONE;
-    "MCOUNT" look_up::count_many, Reads true -3 1 1, "Tells how often items were added.", PER_ITEM;
-    "DEL" delete::delete, Frees true 3 1 1, "Removes one copy of an item.", ONE;
-    "MDEL" delete::delete_many, Frees true -3 1 1, "Removes one copy of each item.", PER_ITEM;
-    "REFUTE" refute::refute, Writes true -3 1 1, "Says that items were not added.", PER_ITEM;
-    "COMPACT" compact::compact, Writes false 2 1 1, "Gives unused memory of a filter back.", ALL;
-    "MERGE" merge::merge, Writes false -3 1 -1, "Adds the items of filters to another.", ALL;
-    "INFO" inspect::info, Reads true -2 1 1, "Returns the numbers of a filter.", ONE;
-    "DEBUG" inspect::debug, Reads true 2 1 1, "Returns numbers of a filter as text.", ONE;
-    "SCANDUMP" transfer::scan_dump, Reads false 3 1 1, "Returns a filter in chunks.", ALL;
-    "LOADCHUNK" transfer::load_chunk, Writes false 4 1 1, "Restores a filter from chunks.", ALL;
-    "AT" at::at, Replays false -4 3 3, "Runs a command of a filter as of a time.", PER_ITEM;
+    "RESERVE" create::reserve, Writes false -3 1 1,
+        "key capacity [ERROR rate] [PREFER SMALL|FAST] [EXPANSION n] [BUCKETSIZE n] \
+         [MAXITERATIONS n] [WINDOW seconds [WHENFULL FAIL|EVICT]] [SECRET NO|digits]",
+        "Creates an empty cuckoo filter.", ALL;
+    "ADD" insert::add, Writes true 3 1 1,
+        "key item",
+        "Adds an item, also if it is in.", ONE;
+    "ADDNX" insert::add_absent, Writes true 3 1 1,
+        "key item",
+        "Adds an item unless it is in.", ONE;
+    "INSERT" insert::insert, Writes false -4 1 1,
+        "key [CAPACITY n] [NOCREATE] ITEMS item..",
+        "Adds items, also those that are in.", PER_ITEM;
+    "INSERTNX" insert::insert_absent, Writes false -4 1 1,
+        "key [CAPACITY n] [NOCREATE] ITEMS item..",
+        "Adds items that are not in.", PER_ITEM;
+    "EXISTS" look_up::exists, Reads true 3 1 1,
+        "key item",
+        "Tells whether an item is in.", ONE;
+    "MEXISTS" look_up::exists_many, Reads true -3 1 1,
+        "key item..",
+        "Tells which items are in.", PER_ITEM;
+    "COUNT" look_up::count, Reads true 3 1 1,
+        "key item",
+        "Tells how often an item was added.", ONE;
+    "MCOUNT" look_up::count_many, Reads true -3 1 1,
+        "key item..",
+        "Tells how often items were added.", PER_ITEM;
+    "DEL" delete::delete, Frees true 3 1 1,
+        "key item",
+        "Removes one copy of an item.", ONE;
+    "MDEL" delete::delete_many, Frees true -3 1 1,
+        "key item..",
+        "Removes one copy of each item.", PER_ITEM;
+    "REFUTE" refute::refute, Writes true -3 1 1,
+        "key item..",
+        "Says that items were not added.", PER_ITEM;
+    "COMPACT" compact::compact, Frees false 2 1 1,
+        "key",
+        "Gives unused memory of a filter back.", ALL;
+    "MERGE" merge::merge, Writes false -3 1 -1,
+        "destination source..",
+        "Adds the items of filters to another, whose own stay. Merged with itself, a filter has \
+         each twice.", ALL;
+    "INFO" inspect::info, Reads true -2 1 1,
+        "key [FULL|field]",
+        "Returns the numbers of a filter.", ONE;
+    "DEBUG" inspect::debug, Reads true 2 1 1,
+        "key",
+        "Returns numbers of a filter as text.", ONE;
+    "SCANDUMP" transfer::scan_dump, Reads false 3 1 1,
+        "key iterator",
+        "Returns a filter in chunks, with its secret.", ALL;
+    "LOADCHUNK" transfer::load_chunk, Writes false 4 1 1,
+        "key iterator chunk",
+        "Restores a filter from chunks.", ALL;
+    "AT" at::at, Replays false -4 3 3,
+        "milliseconds command key [argument..]",
+        "Runs a command of a filter as of a time.", PER_ITEM;
     #[cfg(feature = "faults")]
-    "FAULT" fault::fault, Writes false -2 1 1, "Panics.", ONE;
+    "FAULT" fault::fault, Writes false -2 1 1, "key [SAVE]", "Panics.", ONE;
 }
 
 /// Runs the command of this name, in any case, on keys.
@@ -134,6 +179,13 @@ pub(crate) fn named(name: &[u8]) -> Option<&'static Command> {
 }
 
 impl Command {
+    /// Whether it reads or writes a filter as a whole, with its secret, or replays what a primary
+    /// did: nothing for every user of the others.
+    #[must_use]
+    pub fn is_dangerous(&self) -> bool {
+        self.access == Access::Replays || matches!(self.name, "SCANDUMP" | "LOADCHUNK")
+    }
+
     /// The parts of the command, if it can be run in parts.
     #[must_use]
     pub fn parts(&self) -> Option<Parts> {

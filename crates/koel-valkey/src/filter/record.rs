@@ -18,7 +18,7 @@ use crate::filter::{Filter, Options};
 /// The encoding that filters are saved in. Far from RedisBloom's numbers, which may still grow.
 pub const ENCODING: i32 = 512;
 /// The encoding of RedisBloom that is read.
-const REFERENCE: i32 = 4;
+pub const REFERENCE: i32 = 4;
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Where a value is written to.
@@ -50,13 +50,13 @@ pub fn save(filter: &Filter, sink: &mut impl Sink) {
 /// Reads a filter of an encoding, from bytes of this origin.
 ///
 /// # Errors
-/// [`Error::Header`] if the bytes end too early or the encoding is unknown, and the errors of
+/// [`Error::Encoding`], [`Error::Header`] if the bytes end too early, and the errors of
 /// [`Loading`].
 pub fn load(encoding: i32, of: Origin, source: &mut impl Source) -> Result<Filter, Error> {
     match encoding {
         ENCODING => load_ours(of, source),
         REFERENCE => load_reference(source),
-        _ => Err(Error::Header),
+        _ => Err(Error::Encoding(encoding)),
     }
 }
 

@@ -206,6 +206,8 @@ functions! {
             c_longlong,
         ) -> *mut RawBlocked;
         SetDisconnectCallback: unsafe extern "C" fn(*mut RawBlocked, DisconnectFn);
+        BlockedClientMeasureTimeStart: unsafe extern "C" fn(*mut RawBlocked) -> c_int;
+        BlockedClientMeasureTimeEnd: unsafe extern "C" fn(*mut RawBlocked) -> c_int;
         UnblockClient: unsafe extern "C" fn(*mut RawBlocked, *mut c_void) -> c_int;
         AbortBlock: unsafe extern "C" fn(*mut RawBlocked) -> c_int;
         GetBlockedClientPrivateData: unsafe extern "C" fn(*mut RawContext) -> *mut c_void;

@@ -13,6 +13,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use super::api::{
     DENY_BLOCKING, FROM_MASTER, LOADING, LUA, MULTI, OK, RawBlocked, RawContext, RawString, api,
@@ -120,6 +121,7 @@ fn next() -> Option<Job> {
 impl Job {
     /// What the thread does.
     fn run(self) {
+        let begun = Instant::now();
         let done: Done = if self.is_gone {
             Ok(Err(Error::Lost))
         } else {
@@ -131,6 +133,11 @@ impl Job {
         let done = Box::into_raw(Box::new(done));
         let _lock = Lock::take();
         self.free_strings();
+        let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+        totals::BESIDE_MICROS.add(micros);
+        totals::LONGEST_BESIDE.raise(micros);
+        // SAFETY: the client is still blocked. If its time was not measured, that is no harm.
+        unsafe { (api().BlockedClientMeasureTimeEnd)(self.blocked) };
         // SAFETY: the client was blocked, and is unblocked once. The server passes `done` to
         // `reply`, and then to `free`.
         unsafe { (api().UnblockClient)(self.blocked, done.cast()) };

@@ -104,7 +104,10 @@ impl<'a> Beside<'a> {
         strings: &'a [*mut RawString],
     ) -> Self {
         let _lock = Lock::take();
-        // SAFETY: the client is blocked until the end of the command.
+        // SAFETY: the client is blocked until the end of the command. What it takes from now on is
+        // in the statistics of the server.
+        unsafe { (api().BlockedClientMeasureTimeStart)(blocked) };
+        // SAFETY: as above.
         let raw = unsafe { (api().GetThreadSafeContext)(blocked) };
         // SAFETY: the context lives until it is dropped.
         let context = unsafe { Context::new(raw) };

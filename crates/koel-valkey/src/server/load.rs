@@ -287,6 +287,8 @@ unsafe extern "C" fn info(raw: *mut RawInfo, _for_crash_report: c_int) {
         (c"refused_items", totals::REFUSED.get()),
         (c"expired_items", totals::EXPIRED.get()),
         (c"commands_on_a_thread", totals::BESIDE.get()),
+        (c"microseconds_on_a_thread", totals::BESIDE_MICROS.get()),
+        (c"longest_microseconds_on_a_thread", totals::LONGEST_BESIDE.get()),
         (c"panics", totals::PANICS.get()),
     ];
     for (name, value) in fields {

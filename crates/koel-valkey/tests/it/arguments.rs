@@ -1,9 +1,11 @@
 //! What commands take and refuse. The texts are those of RedisBloom 2.8.2 wherever it has one.
 
+use koel_valkey::command::COMMANDS;
 use koel_valkey::command::reply::Reply;
+use koel_valkey::command::syntax::{Argument, arguments};
 use koel_valkey::error::Error;
 
-use crate::support::Database;
+use crate::support::{Database, items};
 
 const FOREIGN: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
 const ARITY: &str = "ERR wrong number of arguments";
@@ -173,6 +175,97 @@ fn debug_and_info_name_the_options() {
         assert_eq!(database.run(&format!("INFO old {name}")), Ok(value), "{name}");
     }
     assert!(database.run("INFO old COLOUR").unwrap_err().to_string().contains("unknown field"));
+}
+
+/// Clients of RedisBloom fail on names that they do not know.
+#[test]
+fn info_has_the_eight_names_of_the_reference_unless_more_are_asked_for() {
+    let mut database = database();
+    database.run("RESERVE w 100 WINDOW 60").unwrap();
+    database.run("RESERVE c 100 EXPANSION 0 ERROR 0.3").unwrap();
+    database.run(&format!("INSERT c ITEMS {}", items("in", 0..100))).unwrap();
+    // Some of them are reported by chance.
+    for number in 0..100 {
+        database.run(&format!("REFUTE c absent{number}")).unwrap();
+    }
+    assert!(database.number("INFO c CORRECTIONS") > 0);
+    for key in ["old", "w", "c"] {
+        let mut names = |line: String| match database.run(&line) {
+            Ok(Reply::Map(all)) => all,
+            other => panic!("{other:?}"),
+        };
+        let (eight, all) = (names(format!("INFO {key}")), names(format!("INFO {key} full")));
+        assert_eq!((eight.len(), all.len()), (8, 17), "{key}");
+        assert!(eight.last().unwrap().0 == "Max iterations" && all.starts_with(&eight), "{key}");
+    }
+    assert_eq!(database.run("INFO w FULL FULL").unwrap_err().to_string(), ARITY);
+}
+
+/// The syntax of a command is a row of the page, and what it needs is what the server checks.
+#[test]
+fn the_page_has_the_syntax_of_each_command_and_its_number_of_arguments() {
+    let page = include_str!("../../../../docs/VALKEY.md").replace("\\|", "|");
+    for command in COMMANDS.iter().filter(|command| command.name != "FAULT") {
+        let row = format!("| `CF.{} {}` |", command.name, command.syntax);
+        assert!(page.contains(&row), "{row}");
+        let arguments = arguments(command.syntax);
+        let needed = arguments.iter().filter(|it| !it.is_optional);
+        let words: i32 = needed.map(|it| 1 + i32::from(it.token.is_some())).sum();
+        assert_eq!(command.arity.abs(), 1 + words, "{row}");
+        let is_open = |it: &Argument| it.is_optional || it.is_multiple;
+        assert_eq!(command.arity < 0, arguments.iter().any(is_open), "{row}");
+    }
+}
+
+#[test]
+fn a_line_of_syntax_is_read_as_it_is_meant() {
+    fn shown(argument: &Argument) -> String {
+        let Argument { name, kind, token, is_optional, is_multiple, parts } = argument;
+        let parts: Vec<_> = parts.iter().map(shown).collect();
+        let signs = [("?", is_optional), ("+", is_multiple)];
+        let signs: String = signs.iter().filter(|(_, set)| **set).map(|(sign, _)| *sign).collect();
+        format!("{name}:{kind:?}:{}{signs}({})", token.unwrap_or(""), parts.join(" "))
+    }
+    for (line, expected) in [
+        ("key item..", "key:Key:() item:Text:+()"),
+        (
+            "[CAPACITY n] [NOCREATE] ITEMS item..",
+            "capacity:Integer:CAPACITY?() nocreate:Token:NOCREATE?() item:Text:ITEMS+()",
+        ),
+        ("[PREFER SMALL|FAST]", "prefer:OneOf:PREFER?(small:Token:SMALL() fast:Token:FAST())"),
+        ("key [FULL|field]", "key:Key:() full-or-field:OneOf:?(full:Token:FULL() field:Text:())"),
+        (
+            "[WINDOW seconds [WHENFULL FAIL|EVICT]]",
+            "seconds:Block:?(seconds:Integer:WINDOW() \
+          whenfull:OneOf:WHENFULL?(fail:Token:FAIL() evict:Token:EVICT()))",
+        ),
+    ] {
+        let all: Vec<_> = arguments(line).iter().map(shown).collect();
+        assert_eq!(all.join(" "), expected);
+    }
+}
+
+/// A destination counts beside its sources, so that a filter can be doubled.
+#[test]
+fn a_filter_that_is_merged_with_itself_has_each_item_twice() {
+    for line in ["MERGE f f", "MERGE f f f", "MERGE f g f"] {
+        let mut database = Database::new();
+        for key in ["f", "g"] {
+            database.run(&format!("RESERVE {key} 100")).unwrap();
+        }
+        database.run("INSERT f ITEMS a b b").unwrap();
+        let mut in_parts = Database::new();
+        for key in ["f", "g"] {
+            let chunks = database.dump(key);
+            in_parts.load_all(key, &chunks);
+        }
+        database.run(line).unwrap();
+        in_parts.parts(line).finish().unwrap();
+        for database in [&mut database, &mut in_parts] {
+            assert_eq!(database.numbers("MCOUNT f a b"), [2, 4], "{line}");
+            assert_eq!(database.number("INFO f ITEMS"), 6, "{line}");
+        }
+    }
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn refuted_items_are_not_reported_until_they_are_added() {
     assert_eq!(sum(&mut database, &format!("REFUTE f {absent}")), 0);
     assert_eq!(sum(&mut database, &format!("MEXISTS f {}", items("in", 0..2000))), 2000);
     assert_eq!(database.run("INFO f CORRECTIONS"), Ok(Reply::Integer(reported)));
-    let Ok(Reply::Map(all)) = database.run("INFO f") else { panic!("no map") };
+    let Ok(Reply::Map(all)) = database.run("INFO f FULL") else { panic!("no map") };
     assert!(all.contains(&("Number of corrections", Reply::Integer(reported))));
     // A dump has them, and adding an item takes its correction back.
     let chunks = database.dump("f");

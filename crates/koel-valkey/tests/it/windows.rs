@@ -49,7 +49,7 @@ fn an_item_is_in_for_its_window_and_adding_renews_it() {
     let info =
         ["ITEMS", "EXPIRED", "DELETED"].map(|field| database.number(&format!("INFO f {field}")));
     assert_eq!(info, [0, 2, 1]);
-    let Ok(Reply::Map(all)) = database.run("INFO f") else { panic!("no map") };
+    let Ok(Reply::Map(all)) = database.run("INFO f FULL") else { panic!("no map") };
     let named = |name: &str| all.iter().find(|(known, _)| *known == name).map(|(_, reply)| reply);
     assert_eq!(named("Window"), Some(&Reply::Integer(24)));
     assert_eq!(named("Number of items expired"), Some(&Reply::Integer(2)));

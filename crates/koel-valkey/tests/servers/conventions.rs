@@ -1,12 +1,14 @@
 //! What the server shows and enforces: notifications, memory, access, transactions, settings.
 
+use koel_valkey::command::COMMANDS;
+use koel_valkey::command::syntax::arguments;
 use redis::{Connection, Value};
 
 use crate::server::{
     Server, await_replica, bytes, items, module, number, numbers, ok, on_each, programs, reference,
     run, until,
 };
-use crate::values::{append_only, has, total, used_memory};
+use crate::values::{append_only, has, info, total, used_memory};
 
 /// A field of `COMMAND INFO` or of a map, whatever the protocol makes of it.
 fn shown(value: &Value) -> String {
@@ -52,13 +54,26 @@ fn replies_have_the_types_of_the_protocol() {
 #[test]
 #[ignore = "needs servers: scripts/valkey"]
 fn the_server_describes_the_commands() {
-    on_each(|_, connection| {
+    on_each(|server, connection| {
         let command = shown(&ok(connection, "COMMAND INFO CF.ADD"));
         for word in ["denyoom", "write", "fast"] {
             assert!(command.contains(word), "{command}");
         }
         let docs = shown(&ok(connection, "COMMAND DOCS CF.MERGE"));
         assert!(docs.contains("adds the items of filters to another"), "{docs}");
+        assert!(docs.contains("merged with itself, a filter has each twice"), "{docs}");
+        for command in COMMANDS {
+            let docs = shown(&ok(connection, &format!("COMMAND DOCS CF.{}", command.name)));
+            let named = arguments(command.syntax);
+            for argument in named.iter().flat_map(|it| it.parts.iter().chain([it])) {
+                let words = [Some(argument.name.as_str()), argument.token];
+                for word in words.into_iter().flatten() {
+                    assert!(docs.contains(&word.to_lowercase()), "{word}: {docs}");
+                }
+            }
+            let words = ["arguments", "type", "key", "key_spec_index"];
+            assert!(words.iter().all(|word| docs.contains(word)), "{docs}");
+        }
         let keys = shown(&ok(connection, "COMMAND GETKEYS CF.MERGE to from1 from2"));
         let Value::Array(list) = ok(connection, "COMMAND GETKEYS CF.MERGE to from1 from2") else {
             panic!("{keys}")
@@ -73,8 +88,20 @@ fn the_server_describes_the_commands() {
         ok(connection, "CF.ADD f a");
         ok(connection, "AUTH reader none");
         ok(connection, "CF.EXISTS f a");
-        let refused = run(connection, "CF.ADD f b").unwrap_err();
-        assert!(refused.starts_with("NOPERM"), "{refused}");
+        // Nor the secret of all filters, nor filters of anybody's making.
+        for line in ["CF.ADD f b", "CF.SCANDUMP f 0", "CF.LOADCHUNK g 1 x", "CF.AT 1 ADD f b"] {
+            let refused = run(connection, line).unwrap_err();
+            assert!(refused.starts_with("NOPERM"), "{refused}");
+        }
+        let mut other = server.connect("resp2");
+        let dangerous = shown(&ok(&mut other, "ACL CAT dangerous"));
+        for name in ["cf.scandump", "cf.loadchunk", "cf.at"] {
+            assert!(dangerous.contains(name), "{dangerous}");
+        }
+        ok(&mut other, "ACL SETUSER all on nopass ~* +@all -@dangerous");
+        ok(&mut other, "AUTH all none");
+        assert!(run(&mut other, "CF.SCANDUMP f 0").unwrap_err().starts_with("NOPERM"));
+        ok(&mut other, "CF.ADD f c");
     });
 }
 
@@ -193,6 +220,8 @@ fn bad_settings_are_refused_with_a_reason() {
         ("COLOUR red", "unknown argument COLOUR"),
         ("TYPE short", "short must be 9 to 9 letters"),
         ("MAX-KEY-BYTES many", "must be a number of bytes"),
+        ("MAX-KEY-BYTES 0", "from 1 on, not 0"),
+        ("MAX-KEY-BYTES -1", "from 1 on, not -1"),
     ] {
         let started = std::panic::catch_unwind(|| Server::start(program, &[module(arguments)]));
         let panic = started.err().expect("the server does not start");
@@ -247,6 +276,34 @@ fn large_filters_are_merged_beside_other_commands() {
         ok(connection, "DEBUG LOADAOF");
         assert_eq!(ok(connection, "DEBUG DIGEST"), before);
         assert_eq!(total(connection, "panics"), 0);
+    });
+}
+
+/// A merge on its thread was in no statistics of the server.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn commands_on_a_thread_are_counted_and_timed() {
+    on_each(|_, connection| {
+        for key in ["a", "b"] {
+            ok(connection, &format!("CF.RESERVE {key} 3000000"));
+        }
+        let mut all = 0;
+        for number in 1..=3 {
+            ok(connection, "CF.MERGE a b");
+            assert_eq!(total(connection, "commands_on_a_thread"), number);
+            let micros = total(connection, "microseconds_on_a_thread");
+            let longest = total(connection, "longest_microseconds_on_a_thread");
+            assert!(micros > all && longest <= micros && longest * number >= micros);
+            all = micros;
+        }
+        let text = String::from_utf8(info(connection, "commandstats")).unwrap();
+        let line = text.lines().find(|line| line.starts_with("cmdstat_cf.merge:")).unwrap();
+        let of = |name: &str| -> u64 {
+            let field = line.split([':', ',']).find_map(|field| field.strip_prefix(name));
+            field.unwrap().parse().unwrap()
+        };
+        assert_eq!(of("calls="), 3);
+        assert!(of("usec=") * 2 > all, "{line}, {all} in all");
     });
 }
 

@@ -75,6 +75,32 @@ fn expired_items_are_counted_by_the_server() {
     });
 }
 
+/// A filter that had lost all of its items could not be made smaller where memory was short.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn a_filter_is_compacted_where_there_is_no_memory_left() {
+    on_each(|_, connection| {
+        for (key, options) in [("f", ""), ("w", "WINDOW 60")] {
+            ok(connection, &format!("CF.RESERVE {key} 1024 {options}"));
+            let insert = |of: &str, start| format!("{of} {}", items("i", start..start + 1000));
+            for start in (0..300_000).step_by(1000) {
+                ok(connection, &insert(&format!("CF.INSERT {key} ITEMS"), start));
+            }
+            for start in (0..300_000).step_by(1000) {
+                ok(connection, &insert(&format!("CF.MDEL {key}"), start));
+            }
+            let before = used_memory(connection);
+            ok(connection, &format!("CONFIG SET maxmemory {}", before - 100_000));
+            assert!(run(connection, "CF.ADD other x").unwrap_err().starts_with("OOM"));
+            ok(connection, &format!("CF.COMPACT {key}"));
+            let freed = before - used_memory(connection);
+            assert!(freed > 500_000, "{key}: {freed}");
+            ok(connection, "CF.ADD other x");
+            ok(connection, "CONFIG SET maxmemory 0");
+        }
+    });
+}
+
 /// Of each filter 1.65 KB were not reported: the value itself beside its table.
 #[test]
 #[ignore = "needs servers: scripts/valkey"]
@@ -240,6 +266,36 @@ fn a_secret_can_be_given_or_left_out() {
             bodies.push(body(&mut connection, "f"));
         }
         assert!(bodies[0] == bodies[1] && bodies[2] == bodies[3] && bodies[0] != bodies[2]);
+    }
+}
+
+/// The places that docs/VALKEY.md names.
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn a_secret_shows_where_the_page_says() {
+    let digits = "000102030405060708090a0b0c0d0e0f";
+    for program in programs() {
+        let primary = Server::start(&program, &[module(&format!("SECRET {digits}"))]);
+        let (mut connection, (replica, mut other)) = (primary.connect("resp2"), primary.replica());
+        await_equal(&primary, &replica);
+        for connection in [&mut connection, &mut other] {
+            ok(connection, "CONFIG SET slowlog-log-slower-than 0");
+            ok(connection, "ACL SETUSER none on nopass ~* -@all");
+        }
+        ok(&mut connection, "CF.ADD f x");
+        await_replica(&mut connection);
+        let mut shows = |on_replica: bool, line: &str| {
+            let connection = if on_replica { &mut other } else { &mut connection };
+            format!("{:?}", ok(connection, line)).contains(digits)
+        };
+        assert!(shows(false, "MODULE LIST") && !shows(true, "MODULE LIST"));
+        // The client did not send it.
+        assert!(shows(true, "SLOWLOG GET 100") && !shows(false, "SLOWLOG GET 100"));
+        assert!(!shows(false, "CF.INFO f FULL") && !shows(false, "CF.DEBUG f"));
+        let mut nobody = primary.connect("resp2");
+        ok(&mut nobody, "AUTH none none");
+        assert!(run(&mut nobody, &format!("CF.RESERVE g 100 SECRET {digits}")).is_err());
+        assert!(!shows(false, "ACL LOG"));
     }
 }
 
