@@ -19,8 +19,8 @@ use crate::command::{COMMANDS, Command};
 use crate::filter::record::ENCODING;
 use crate::totals;
 
-/// 0.1.0, as the server writes versions.
-const VERSION: c_int = 100;
+/// 0.1.0, as the server writes versions, and another one for the test of an upgrade.
+const VERSION: c_int = if cfg!(feature = "faults") { 101 } else { 100 };
 /// The category of access control lists that the reference has.
 const CATEGORY: &str = "cuckoo";
 

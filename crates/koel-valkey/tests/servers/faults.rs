@@ -173,7 +173,7 @@ impl Worker {
 }
 
 /// Each primary has a replica that follows it. Returns the primaries with their replicas.
-fn await_pairs(nodes: &[Server]) -> Vec<(usize, usize)> {
+pub(crate) fn await_pairs(nodes: &[Server]) -> Vec<(usize, usize)> {
     until("three pairs", || {
         let primaries: Vec<usize> = (0..nodes.len()).filter(|&at| is_primary(&nodes[at])).collect();
         let follows = |replica: usize, primary: usize| {
@@ -198,7 +198,7 @@ fn await_primary(node: &Server) {
 
 /// Makes a replica the primary. A server gives a planned failover up after five seconds, such as
 /// where the machine is busy, and wants to be asked again.
-fn fail_over(replica: &Server, how: &str) {
+pub(crate) fn fail_over(replica: &Server, how: &str) {
     until("a failover", || {
         let begun = Instant::now();
         drop(run(&mut replica.connect("resp2"), &format!("CLUSTER FAILOVER {how}")));
@@ -257,12 +257,11 @@ fn disturb(nodes: &mut Vec<Server>) {
     }
 }
 
-#[test]
-#[ignore = "needs servers: scripts/valkey"]
-fn a_cluster_keeps_what_its_servers_keep_while_nodes_fail_and_slots_move() {
-    let mut nodes = start_nodes();
-    join(&nodes);
-    let mut workers: Vec<_> = (0..FILTERS).map(|tag| Worker::new(&nodes, tag)).collect();
+/// Lets clients add, delete and merge, while something becomes of the cluster. Asserts that what
+/// was acknowledged is there in the end, and that each replica is equal to its primary.
+pub(crate) fn while_clients_work(nodes: &mut Vec<Server>, happens: impl FnOnce(&mut Vec<Server>)) {
+    join(nodes);
+    let mut workers: Vec<_> = (0..FILTERS).map(|tag| Worker::new(nodes, tag)).collect();
     for worker in &mut workers {
         let line = format!("CF.RESERVE {} {CAPACITY}", worker.key("set"));
         until("a reservation", || worker.acknowledged(&line));
@@ -274,9 +273,9 @@ fn a_cluster_keeps_what_its_servers_keep_while_nodes_fail_and_slots_move() {
         }
         // Also if something panics: otherwise the clients would go on for ever.
         let _stop = SetOnDrop(&stop);
-        disturb(&mut nodes);
+        happens(nodes);
     });
-    let pairs = await_pairs(&nodes);
+    let pairs = await_pairs(nodes);
     for worker in &workers {
         println!("{} acknowledged, {} held", worker.acknowledged, worker.held.len());
         worker.check();
@@ -286,4 +285,10 @@ fn a_cluster_keeps_what_its_servers_keep_while_nodes_fail_and_slots_move() {
         let mut primary = nodes[primary].connect("resp2");
         assert_eq!(total(&mut primary, "panics"), 0);
     }
+}
+
+#[test]
+#[ignore = "needs servers: scripts/valkey"]
+fn a_cluster_keeps_what_its_servers_keep_while_nodes_fail_and_slots_move() {
+    while_clients_work(&mut start_nodes(), disturb);
 }

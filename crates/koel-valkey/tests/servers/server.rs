@@ -39,6 +39,11 @@ pub(crate) fn module(arguments: &str) -> String {
     format!("{path} {arguments}")
 }
 
+/// The module that is upgraded to the other one.
+pub(crate) fn module_before() -> String {
+    env::var("KOEL_MODULE_BEFORE").expect("KOEL_MODULE_BEFORE: run scripts/valkey")
+}
+
 /// The module to compare with.
 pub(crate) fn reference() -> String {
     env::var("KOEL_REFERENCE").expect("KOEL_REFERENCE: run scripts/valkey")
@@ -153,12 +158,16 @@ impl Server {
 
     /// Starts a server as this one, which was killed, on its port: a node of a cluster.
     pub(crate) fn again(self) -> Self {
+        self.again_with(&[module("")])
+    }
+
+    /// The same with other modules.
+    pub(crate) fn again_with(self, modules: &[String]) -> Self {
         let (port, folder, program) = (self.port, Arc::clone(&self.folder), self.program.clone());
         drop(self);
         // The log tells when a server is ready.
         std::fs::remove_file(folder.path().join(log_name(port))).unwrap();
-        let modules = [module("")];
-        until("its port", || Self::start_on(port, Arc::clone(&folder), &program, &modules, &NODE))
+        until("its port", || Self::start_on(port, Arc::clone(&folder), &program, modules, &NODE))
     }
 
     /// Stops the process, as if its machine hung.
