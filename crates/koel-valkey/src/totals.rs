@@ -9,6 +9,9 @@ pub(crate) struct Total(AtomicU64);
 pub(crate) static FILTERS: Total = Total::new();
 /// Bytes that the module has from the server.
 pub(crate) static BYTES: Total = Total::new();
+/// The most of them since [`most_bytes`] was asked.
+#[cfg(feature = "faults")]
+static MOST_BYTES: Total = Total::new();
 /// Items that found no room.
 pub(crate) static REFUSED: Total = Total::new();
 /// Items that were forgotten because their window was over.
@@ -20,6 +23,20 @@ pub(crate) static BESIDE_MICROS: Total = Total::new();
 pub(crate) static LONGEST_BESIDE: Total = Total::new();
 /// Panics that were caught.
 pub(crate) static PANICS: Total = Total::new();
+
+/// Notes that there are so many bytes beside [`BYTES`] for a moment, for tests of what commands
+/// take. Without the feature `faults` it does nothing.
+#[inline]
+pub(crate) fn note_bytes(_beside: u64) {
+    #[cfg(feature = "faults")]
+    MOST_BYTES.raise(BYTES.get().saturating_add(_beside));
+}
+
+/// The most bytes that the module had since this was asked last.
+#[cfg(feature = "faults")]
+pub(crate) fn most_bytes() -> u64 {
+    MOST_BYTES.0.swap(BYTES.get(), Ordering::Relaxed)
+}
 
 impl Total {
     const fn new() -> Self {

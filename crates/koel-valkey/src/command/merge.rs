@@ -5,8 +5,10 @@
 //! A source that is named twice counts once, and may be the destination. The union is built beside
 //! the destination and replaces it at the end, so that a failure changes nothing.
 //!
-//! In parts, the filters are copied one after the other, each when its turn comes, so that there
-//! are never more than the union and one copy.
+//! **Memory.** In parts, the filters are copied one after the other, each when its turn comes. The
+//! library adds one to the union in a table beside it. So there are never more than three filters,
+//! the union twice and one copy, and what the library [works with](working). At once there is no
+//! copy.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +21,7 @@ use crate::keys::{Event, Keys, Value};
 
 pub(super) fn merge(keys: &mut dyn Keys, arguments: &[&[u8]]) -> Result<Reply, Error> {
     let operands = Operands::of(keys, arguments)?;
-    keys.has_room(operands.first_bytes)?;
+    keys.has_room(operands.most_bytes(0))?;
     let (mut union, limit) = (native(keys, operands.first)?.try_clone()?, keys.limit(u64::MAX));
     for source in operands.sources {
         add(&mut union, native(keys, source)?, limit)?;
@@ -55,6 +57,18 @@ impl Operands {
         }
         Ok(Self { first, sources, first_bytes, largest_bytes, all_bytes })
     }
+
+    /// What the command takes at most, with copies of so many bytes, if the union does not grow.
+    fn most_bytes(&self, copy: u64) -> u64 {
+        let filters = self.first_bytes.saturating_mul(2).saturating_add(copy);
+        filters.saturating_add(working(filters))
+    }
+}
+
+/// Bytes that the library works with beside filters of so many: the entries of a segment, from two
+/// filters.
+pub(super) fn working(bytes: u64) -> u64 {
+    bytes.saturating_mul(16).min(21 << 20)
 }
 
 /// Whether the filters have so many bytes in all.
@@ -72,7 +86,7 @@ pub fn is_long(keys: &mut dyn Keys, arguments: &[&[u8]], least: u64) -> Result<b
 pub fn work(host: &dyn Host, arguments: &[&[u8]], number: u64) -> Result<Made, Error> {
     let (operands, limit) = host.ask(|keys| {
         let operands = Operands::of(keys, arguments)?;
-        keys.has_room(operands.first_bytes.saturating_add(operands.largest_bytes))?;
+        keys.has_room(operands.most_bytes(operands.largest_bytes))?;
         Ok((operands, keys.limit(u64::MAX)))
     })?;
     let mut filter = copy(host, operands.first, number)?;

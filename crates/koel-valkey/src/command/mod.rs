@@ -161,7 +161,7 @@ commands! {
         "milliseconds command key [argument..]",
         "Runs a command of a filter as of a time.", PER_ITEM;
     #[cfg(feature = "faults")]
-    "FAULT" fault::fault, Writes false -2 1 1, "key [SAVE]", "Panics.", ONE;
+    "FAULT" fault::fault, Reads false -2 1 1, "key [SAVE|BYTES]", "Panics.", ONE;
 }
 
 /// Runs the command of this name, in any case, on keys.

@@ -67,6 +67,10 @@ impl Journal {
             return false;
         }
         if is_new {
+            if let Some(last) = self.runs.back_mut() {
+                last.bytes.shrink_to_fit();
+                last.items.shrink_to_fit();
+            }
             self.runs.push_back(Run { change, bytes: Vec::new(), items: Vec::new() });
         }
         if let Some(run) = self.runs.back_mut() {
@@ -109,6 +113,12 @@ mod tests {
             number += 1;
         }
         assert!(number > 200_000);
+        // The last run may have room for as much again.
+        let of =
+            |run: &Run| run.bytes.capacity() + size_of::<Range<usize>>() * run.items.capacity();
+        let taken = journal.runs.iter().map(of).sum::<usize>();
+        let taken = taken + journal.runs.capacity() * size_of::<Run>();
+        assert!(taken < MOST_BYTES + 2 * RUN_BYTES, "{taken}");
         let mut found = Vec::new();
         while let Some(run) = journal.take() {
             assert!(run.bytes.len() < RUN_BYTES + 500);

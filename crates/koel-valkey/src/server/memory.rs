@@ -9,7 +9,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 
 use super::api::{Api, loaded};
-use crate::totals::BYTES;
+use crate::totals::{BYTES, note_bytes};
 
 /// Alignment of all that the server allocates.
 const ALIGNMENT: usize = 16;
@@ -44,6 +44,7 @@ fn is_available(api: &Api, size: usize) -> bool {
 fn counted(memory: *mut u8, size: usize) -> *mut u8 {
     if !memory.is_null() {
         BYTES.add(size as u64);
+        note_bytes(0);
     }
     memory
 }
@@ -51,6 +52,8 @@ fn counted(memory: *mut u8, size: usize) -> *mut u8 {
 /// Counts memory that has another size now.
 fn moved(memory: *mut u8, before: Layout, size: usize) -> *mut u8 {
     if !memory.is_null() {
+        // It may have been copied.
+        note_bytes(size as u64);
         BYTES.subtract(before.size() as u64);
     }
     counted(memory, size)

@@ -25,7 +25,7 @@ fn beside(connection: &mut Connection) -> Vec<String> {
 
 /// Runs commands on the thread at once, each sent when the server has those before it. The first
 /// takes longer than to send the others.
-fn at_once(server: &Server, lines: &[&str]) {
+pub(crate) fn at_once(server: &Server, lines: &[&str]) {
     let mut watch = server.connect("resp2");
     let mut begun = total(&mut watch, "commands_on_a_thread");
     scope(|scope| {

@@ -27,10 +27,14 @@ fn a_reservation_cannot_empty_the_server() {
             ("noeviction", "CF.RESERVE z 40000000", false),
         ] {
             ok(connection, &format!("CONFIG SET maxmemory-policy {policy}"));
+            let before = used_memory(connection);
             match run(connection, line) {
                 Ok(_) => assert!(fits, "{line}"),
                 Err(refused) => assert!(!fits && refused.contains("would take"), "{refused}"),
             }
+            let taken = used_memory(connection) - before;
+            let most = if fits { (100 << 20) - before } else { 100_000 };
+            assert!(taken <= most, "{line}: {taken}");
             assert!(number(&ok(connection, "DBSIZE")) >= 1000, "{line}");
             ok(connection, "SET another 1");
         }
@@ -48,6 +52,20 @@ fn the_limit_of_a_key_is_a_setting_of_the_server() {
         let refused = run(connection, "CF.RESERVE x 1000000").unwrap_err();
         assert!(refused.contains("a key may take 100000"), "{refused}");
         ok(connection, "CONFIG SET koel.max-key-bytes 10mb");
+        // What is accepted takes no more, but for what the allocator rounds up.
+        let mut refused = 0;
+        for capacity in (1..=20).map(|millions| millions * 1_000_000) {
+            match run(connection, &format!("CF.RESERVE y {capacity}")) {
+                Ok(_) => {
+                    assert!(number(&ok(connection, "CF.INFO y SIZE")) <= 10 << 20, "{capacity}");
+                    let usage = number(&ok(connection, "MEMORY USAGE y"));
+                    assert!(usage <= (10 << 20) * 5 / 4, "{capacity}: {usage}");
+                    ok(connection, "DEL y");
+                }
+                Err(_) => refused += 1,
+            }
+        }
+        assert!((10..20).contains(&refused), "{refused}");
         ok(connection, "CF.RESERVE x 1000000 EXPANSION 0");
         ok(connection, "CF.RESERVE full 100 EXPANSION 0");
         ok(connection, &format!("CF.INSERT full ITEMS {}", items("i", 0..900)));

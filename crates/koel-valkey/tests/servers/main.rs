@@ -10,6 +10,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue should stop")]
 
 mod beside;
+mod bounds;
 mod cluster;
 mod conformance;
 mod conventions;
