@@ -131,7 +131,8 @@ impl<B: AsRef<[u8]>, N: Name> Records<B, N> {
     /// The records in these bytes, `width` bytes each.
     pub(crate) fn stored(bytes: B, width: usize) -> Self {
         let len = (bytes.as_ref().len() / width) as u64;
-        Self { len, list: List::Stored(bytes, width), ..Self::default() }
+        let list = List::Stored(bytes, width);
+        Self { len, sum: 0, marks: Marks::default(), next: None, list }
     }
 
     /// A copy in memory. `None` if there is no memory for it.
