@@ -116,6 +116,18 @@ pub fn section_bytes(image: &[u8], name: &str) -> Range<usize> {
     start..start + bytes(&SECTIONS[at])
 }
 
+/// Adds a record of these words to a section, in its order. Leaves the checksums as they are.
+///
+/// # Panics
+/// If `image` is not that of a filter.
+pub fn add_record(image: &mut Vec<u8>, name: &str, record: &[u64]) {
+    let before = section(image, name).take_while(|it| word(it, 0) < record[0]).count();
+    let at = section_bytes(image, name).start + before * 8 * record.len();
+    image.splice(at..at, record.iter().flat_map(|word| word.to_le_bytes()));
+    let records = read(image, name) + 1;
+    set(image, &[(name, records)]);
+}
+
 /// A number of 8 bytes of a record.
 ///
 /// # Panics

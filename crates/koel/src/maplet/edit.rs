@@ -90,7 +90,7 @@ impl Maplet {
         });
         let stash = &mut self.body.state.side.stash;
         for ((address, value), copies) in mem::take(stash).iter() {
-            changed += if is_old(value) { copies } else { 0 };
+            changed = changed.saturating_add(if is_old(value) { copies } else { 0 });
             stash.add_all((address, if is_old(value) { new } else { value }), copies);
         }
         Ok(changed)

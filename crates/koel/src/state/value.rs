@@ -24,6 +24,9 @@ impl Body<Buffer> {
     /// key, another search would be in vain.
     #[inline(always)]
     pub(super) fn insert_pair_at(&mut self, at: impl Place, pair: Pair) -> Result<(), FullError> {
+        if self.state.len == u64::MAX {
+            return Err(FullError::Overflow);
+        }
         if self.state.side.stash.len() > 0 && self.state.side.stashed(pair.0) > 0 {
             return self.stash(pair, 1);
         }

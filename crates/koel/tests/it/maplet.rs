@@ -1,10 +1,12 @@
 //! The maplet: its limits, and changes of its values. `multiset.rs` and `alike.rs` have what it
 //! shares with other types.
 
-use koel::{BuildError, InsertError, KeyHash, Maplet, MapletView, Values};
+use koel::{BuildError, FullError, InsertError, KeyHash, Maplet, MapletView, Values};
+use testkit::image;
 use testkit::keys::{self, at};
 
 use crate::subject::Subject;
+use crate::support::forged;
 
 #[test]
 fn the_layouts_match_the_documentation() {
@@ -205,4 +207,36 @@ fn wrong_values_of_a_grown_maplet_are_as_rare_as_promised() {
         assert!((wrong - mean).abs() < 6.0 * mean.sqrt() + 6.0, "{maplet:?}: {wrong}, not {mean}");
         assert!(maplet.false_candidates() <= maplet.requested_false_positive_rate());
     }
+}
+
+/// The number of pairs once went around to 0.
+#[test]
+fn a_maplet_of_the_most_pairs_refuses_another_unchanged() {
+    for builder in [Maplet::builder(100, 0.01, 8), Maplet::builder(2000, 0.01, 8).grow_from(1)] {
+        let mut maplet = builder.build().unwrap();
+        (0..9_u64).for_each(|key| maplet.insert(&key, key).unwrap());
+        let mut image = maplet.to_bytes();
+        image::add_record(&mut image, "stashed keys", &[5, 3, u64::MAX - maplet.len()]);
+        let mut maplet = Maplet::from_bytes(&forged(&image, &[("keys", u64::MAX)])).unwrap();
+        let before = maplet.clone();
+        let full = InsertError::Full(FullError::Overflow);
+        assert_eq!(maplet.insert(&10_u64, 1), Err(full));
+        assert_eq!(maplet.insert(&at(5), 3), Err(full));
+        assert_eq!(maplet.insert_many(&[10_u64, 11], &[1, 2]), Err(full));
+        assert!(maplet == before);
+        assert!(maplet.remove(&0_u64, 0));
+        assert_eq!((maplet.insert(&10_u64, 1), maplet.verify()), (Ok(()), Ok(())));
+    }
+}
+
+/// Growth may leave more pairs than can be counted.
+#[test]
+fn new_values_for_all_pairs_are_counted_up_to_the_largest_number() {
+    let mut maplet = Maplet::builder(2000, 0.01, 8).grow_from(1).build().unwrap();
+    (0..9_u64).for_each(|key| maplet.insert(&key, key).unwrap());
+    let mut image = maplet.to_bytes();
+    image::add_record(&mut image, "stashed keys", &[5, 3, u64::MAX]);
+    let mut maplet = Maplet::from_bytes(&forged(&image, &[("keys", u64::MAX)])).unwrap();
+    assert_eq!(maplet.relabel(&[0, 1, 2, 3, 4, 5, 6, 7, 8], 9), Ok(u64::MAX));
+    assert_eq!(maplet.verify(), Ok(()));
 }
