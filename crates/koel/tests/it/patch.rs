@@ -12,7 +12,7 @@ use testkit::cases::{Case, Setup};
 use testkit::keys::{self, at};
 use testkit::patches::{Content, assert_is, either_way, reseal, shaped};
 
-use crate::support::{FORMAT, dump};
+use crate::support::{FORMAT, dump, forged, with_counts};
 
 /// A filter, and the keys that were inserted and not removed.
 #[derive(Clone)]
@@ -404,4 +404,20 @@ fn the_patch_of_the_format_is_this_one() {
     assert!(FORMAT.contains(&format!("the integer {absent} ")), "{absent}");
     let patched = old.patched(&patch).unwrap();
     assert_eq!((patched.count("new"), patched.corrections(), patched.len()), (3, 1, 4));
+}
+
+/// A count was cut off at the largest number on one side only, and the patch was said to be for
+/// another filter.
+#[test]
+fn a_filter_of_more_copies_than_can_be_counted_has_no_patch() {
+    let mut filter = CuckooFilter::builder(2000, 0.001).grow_from(1).build().unwrap();
+    (0..5).for_each(|_| filter.insert("a").unwrap());
+    let counted = with_counts(&filter.to_bytes(), &[u64::MAX]);
+    let filter = CuckooFilter::from_bytes(&forged(&counted, &[("keys", u64::MAX)])).unwrap();
+    let mut empty = filter.clone();
+    empty.clear();
+    for [old, new] in [[&filter, &filter], [&filter, &empty], [&empty, &filter]] {
+        assert_eq!(old.patch_to(new), Err(PatchError::Full(FullError::Overflow)));
+    }
+    assert!(empty.patch_to(&empty).is_ok());
 }

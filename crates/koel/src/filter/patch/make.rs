@@ -8,7 +8,7 @@ use super::changes::Diff;
 use super::error::PatchError;
 use super::message::{self, Content, Digest, End};
 use super::numbers::Numbers;
-use crate::error::MergeError;
+use crate::error::{FullError, MergeError};
 use crate::state::Body;
 use crate::state::runs::each_pair;
 
@@ -38,6 +38,10 @@ pub(super) fn make<B: AsRef<[u8]> + Sync, O: AsRef<[u8]> + Sync>(
     new: &Body<O>,
     settings: u64,
 ) -> Result<Vec<u8>, PatchError> {
+    // Growth may leave so many that a count, and a digest, would say less than there is.
+    for held in [old.held(), new.held()] {
+        u64::try_from(held).map_err(|_| FullError::Overflow)?;
+    }
     let (mut diffs, mut digests) = (<[Diff; 3]>::default(), <[Digest; 2]>::default());
     let ([entries, stash, corrections], [one, other]) = (&mut diffs, &mut digests);
     let buckets = match (old.table.grows(), new.table.grows()) {

@@ -112,7 +112,8 @@ impl<S: Store> CuckooFilter<S> {
     /// # Errors
     /// [`PatchError::Incompatible`] and [`PatchError::Sizes`] if the filters have different entries
     /// for a key. [`PatchError::Sparse`] if the new filter has grown to far more than it needs.
-    /// [`PatchError::Full`] if the new entries find no room.
+    /// [`PatchError::Full`] if the new entries find no room, or if a filter that has grown has more
+    /// than 2^64 - 1 copies with those that [growth left](Self::leftovers).
     pub fn patch_to<T: Store>(&self, new: &CuckooFilter<T>) -> Result<Vec<u8>, PatchError> {
         make::check_alike(&self.body, &new.body)?;
         self.body.require_sound()?;
