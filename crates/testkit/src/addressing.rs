@@ -159,6 +159,20 @@ impl Addressing {
         low(first + wanted.saturating_sub(rest).div_ceil(buckets))
     }
 
+    /// A hash that the entry of this name stands for. Of the bits that growth has added to the
+    /// name, it has the first seven.
+    #[must_use]
+    pub fn hash_named(&self, name: u64) -> u64 {
+        let (place, end) = (self.buckets().leading_zeros() - 6, name.trailing_zeros() + 1);
+        let (lower, core) = (name.checked_shr(place + 6).unwrap_or(0), name >> place & 63);
+        let (bits, string) = (self.fraction_bits(), name >> end & !(u64::MAX << (place - end)));
+        let fraction = string & !(u64::MAX << bits);
+        let first = self.hash_of(lower, core << bits | fraction);
+        let further = (place - end).saturating_sub(bits).min(7);
+        let low = (string >> bits).wrapping_sub(first) & !(u64::MAX << further);
+        first + low
+    }
+
     /// The other bucket of a fingerprint in `bucket`.
     #[must_use]
     pub fn other(&self, bucket: u64, fingerprint: u64) -> u64 {

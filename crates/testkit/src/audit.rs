@@ -32,13 +32,8 @@ pub fn audit(image: &[u8]) -> Result<(), &'static str> {
     require(resealed == image, "header checksum")?;
 
     let table = Table::of(&header)?;
-    let buckets_end = u128::from(table.buckets()) * u128::from(header.bucket_bits());
-    let table_bytes = buckets_end.div_ceil(64) * 8 + 16;
-    let [counters, stashed, corrections] =
-        ["counters", "stashed keys", "corrections"].map(|name| header.number(name));
-    let records = u128::from(counters) * 16 + u128::from(stashed) * 24;
-    require(table_bytes + records + u128::from(corrections) * 8 == body.len() as u128, "length")?;
-    let slots = &body[..usize::try_from(table_bytes).expect("within the body")];
+    let slots = header.slots(&table, body)?;
+    let [counters, corrections] = ["counters", "corrections"].map(|name| header.number(name));
     let stashed = read_exact(image)?;
     check_padding(&header, slots, table.buckets())?;
 
@@ -59,6 +54,25 @@ pub fn audit(image: &[u8]) -> Result<(), &'static str> {
     }
     require(distinct == numbers.len() as u64, "distinct entries")?;
     require(keys == all, "keys")
+}
+
+/// The totals of the rest of the bytes, as a header of a table of one size has them. `None` if the
+/// rest is no such table.
+#[must_use]
+pub fn totals(image: &[u8]) -> Option<[(&'static str, u64); 3]> {
+    let (header, body) = image.split_at_checked(HEADER_BYTES)?;
+    let header = Header(header);
+    header.check_constants().and_then(|()| header.check_shape()).ok()?;
+    let table = Table::of(&header).ok().filter(|_| !header.is_marked())?;
+    let names = table.names(header.slots(&table, body).ok()?).ok()?;
+    let numbers: BTreeSet<u64> = names.iter().map(|name| name.number(&table)).collect();
+    let sections = [("counters", 1), ("stashed keys", 2)];
+    let mut copies = sections.into_iter().flat_map(|(section, copies)| {
+        image::section(image, section).map(move |record| word(record, copies))
+    });
+    let keys = copies.try_fold(names.len() as u64, u64::checked_add)?;
+    let distinct = numbers.len() as u64;
+    Some([("keys", keys), ("entries", names.len() as u64), ("distinct entries", distinct)])
 }
 
 fn require(holds: bool, rule: &'static str) -> Result<(), &'static str> {
@@ -90,6 +104,17 @@ impl Header<'_> {
 
     fn bucket_bits(&self) -> u64 {
         4 * self.fingerprint_bits() - if self.is_semi_sorted() { 4 } else { 0 }
+    }
+
+    /// The bytes of the slots, of a body whose other bytes are as many as the header says.
+    fn slots<'b>(&self, table: &Table<'_>, body: &'b [u8]) -> Result<&'b [u8], &'static str> {
+        let buckets_end = u128::from(table.buckets()) * u128::from(self.bucket_bits());
+        let table_bytes = buckets_end.div_ceil(64) * 8 + 16;
+        let records = [("counters", 16), ("stashed keys", 24), ("corrections", 8)]
+            .map(|(name, width)| u128::from(self.number(name)) * width);
+        let length = table_bytes + records.iter().sum::<u128>();
+        require(length == body.len() as u128, "length")?;
+        Ok(&body[..usize::try_from(table_bytes).expect("within the body")])
     }
 
     fn check_constants(&self) -> Result<(), &'static str> {

@@ -3,21 +3,29 @@
 //!
 //! The content is unknown, so the oracle is the effect of each operation: an insert adds one to a
 //! count, a removal subtracts one, a refusal changes no byte. Afterwards the filter must verify and
-//! its bytes must round-trip.
+//! its bytes must round-trip. [`bounds`] adds every operation at the bounds of every field.
+
+pub mod bounds;
 
 use koel::{
     CountingFilter, CuckooFilter, FilterView, FullError, ImageError, KeyHash, Maplet, Merge,
     MergeError,
 };
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::addressing::Addressing;
-use crate::audit::audit;
-use crate::image::{HEADER_BYTES, read, reseal};
+use crate::audit::{audit, totals};
+use crate::exercise::bounds::Bounds;
+use crate::image::{HEADER_BYTES, read, reseal, set};
 use crate::keys;
 use crate::keys::at;
+use crate::patches::either_way;
 
 /// The number of hashes in use.
 const HASHES: usize = 48;
+/// Operations on few inputs.
+const MANY: u32 = 1000;
 /// The most bytes of a filter that was read from some kilobytes and grown by 1000 operations.
 const MOST_BYTES: usize = 1 << 20;
 
@@ -42,24 +50,27 @@ pub trait Subject: PartialEq + Sized {
 
 /// Checks the promise of the format for any bytes: they are a sound file of this kind, or are
 /// refused with a reason in one line. A view of them has the same answer; what is accepted is
-/// written as it was, and is sound after `operations` steps, which the length chooses.
+/// written as it was, takes operations [at its bounds](bounds), and is sound after `operations`
+/// steps, which the length chooses.
 ///
 /// # Errors
 /// Why the bytes were refused.
 ///
 /// # Panics
 /// If opening and reading disagree, or what was accepted misbehaves.
-pub fn arbitrary_bytes<S: Subject>(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
+pub fn arbitrary_bytes<S: Bounds>(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
     let (trusted, read) = (S::question(bytes), S::READ(bytes));
     assert_eq!(trusted, read.as_ref().map(|_| ()).map_err(|error| *error), "two answers");
     let mut it = read.inspect_err(|error| assert!(is_one_line(&error.to_string())))?;
     assert!(S::WRITE(&it) == bytes, "read, and written otherwise");
+    if operations == MANY {
+        bounds::all(&it);
+    } else {
+        bounds::one(&it, xxh3_64(bytes));
+    }
     let seed = bytes.len() as u64;
     it.exercise(seed, keys::hashes(seed, operations.into()));
-    assert_eq!(S::VERIFY(&it), Ok(()));
-    let bytes = S::WRITE(&it);
-    assert_small(bytes.len());
-    assert!(S::READ(&bytes).as_ref() == Ok(&it), "not read back");
+    bounds::assert_sound(&it);
     Ok(())
 }
 
@@ -78,8 +89,9 @@ pub fn with_values(bytes: &[u8], operations: u32) -> Result<(), ImageError> {
 }
 
 /// Tries bytes from a fuzzer unchanged, where a checksum almost always refuses them, and with valid
-/// checksums, so that every other check is reached. `holds` checks the promise with a given number
-/// of operations: [`arbitrary_bytes`], or the function for another kind of file.
+/// checksums, so that every other check is reached; a filter also with totals that fit, because a
+/// fuzzer that changes a slot or a record seldom changes them too. `holds` checks the promise with
+/// a given number of operations: [`arbitrary_bytes`], or the function for another kind of file.
 ///
 /// # Panics
 /// As `holds`, or if valid checksums make it refuse bytes that it accepted.
@@ -89,13 +101,18 @@ pub fn fuzzed_bytes(bytes: &[u8], holds: impl Fn(&[u8], u32) -> Result<(), Image
     reseal(&mut sealed);
     let second = holds(&sealed, operations(bytes));
     assert!(first.is_err() || second.is_ok(), "sealing broke a sound file");
+    if let Some(totals) = second.err().and_then(|_| totals(&sealed)) {
+        set(&mut sealed, &totals);
+        reseal(&mut sealed);
+        either_way(holds(&sealed, operations(bytes)));
+    }
 }
 
 /// The number of operations for a fuzzer's input: a few for most, so that many inputs are tried,
-/// and a thousand for one in 256.
+/// and many, with all bounds, for one in 256.
 fn operations(bytes: &[u8]) -> u32 {
     let sum = bytes.iter().fold(0_u8, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte));
-    if sum == 0 { 1000 } else { 12 }
+    if sum == 0 { MANY } else { 12 }
 }
 
 impl Subject for CuckooFilter {
@@ -113,9 +130,9 @@ impl Subject for CuckooFilter {
     }
 
     fn exercise(&mut self, seed: u64, choices: impl Iterator<Item = u64>) {
-        let mut hands = Hands { hashes: choose(self, seed), inserted: Vec::new() };
+        let mut hands = Hands { keys: choose(self, seed), inserted: Vec::new() };
         choices.for_each(|choice| hands.step(self, choice));
-        assert!(hands.inserted.iter().all(|&hash| self.contains(&at(hash))));
+        assert!(hands.inserted.iter().all(|key| self.contains(key)));
     }
 }
 
@@ -150,31 +167,31 @@ pub(crate) fn assert_small(size_in_bytes: usize) {
     assert!(size_in_bytes < MOST_BYTES, "{size_in_bytes} bytes");
 }
 
-/// Hashes of every kind: uniform, of one entry, of one home bucket.
-fn choose(filter: &CuckooFilter, seed: u64) -> Vec<u64> {
+/// Keys of every kind: uniform, of one entry, of one home bucket.
+fn choose(filter: &CuckooFilter, seed: u64) -> Vec<KeyHash> {
     let addressing = Addressing::of(&filter.to_bytes());
     let first = keys::splitmix64(seed);
     let twins = keys::sharing_entry(&addressing, first).take(4);
     let neighbours = keys::sharing_home(&addressing, addressing.pair(first).0).take(HASHES / 2);
     let hashes = twins.chain(neighbours).chain(keys::hashes(seed, u64::MAX));
-    hashes.take(HASHES).collect()
+    hashes.take(HASHES).map(at).collect()
 }
 
-/// The hashes in use, and those that were inserted and not removed, with repetitions.
+/// The keys in use, and those that were inserted and not removed, with repetitions.
 struct Hands {
-    hashes: Vec<u64>,
-    inserted: Vec<u64>,
+    keys: Vec<KeyHash>,
+    inserted: Vec<KeyHash>,
 }
 
 impl Hands {
     fn step(&mut self, filter: &mut CuckooFilter, choice: u64) {
-        let hash = self.hashes[index(choice >> 32, HASHES)];
+        let key = self.keys[index(choice >> 32, HASHES)];
         match choice % 64 {
-            0..32 => self.insert(filter, hash),
-            32..40 => self.insert_unique(filter, hash),
+            0..32 => self.insert(filter, key),
+            32..40 => self.insert_unique(filter, key),
             40..60 => self.remove(filter, choice),
             60 => *filter = CuckooFilter::from_bytes(&filter.to_bytes()).expect("its own bytes"),
-            61 => merge_with_itself(filter, hash),
+            61 => merge_with_itself(filter, key),
             63 if filter.is_growable() => filter.shrink_to_fit(),
             62 if (choice >> 8).is_multiple_of(16) => {
                 filter.clear();
@@ -185,34 +202,35 @@ impl Hands {
         }
     }
 
-    fn insert(&mut self, filter: &mut CuckooFilter, hash: u64) {
-        let (before, copies, len) = (filter.to_bytes(), filter.count(&at(hash)), filter.len());
-        match filter.insert(&at(hash)) {
+    fn insert(&mut self, filter: &mut CuckooFilter, key: KeyHash) {
+        let before = filter.clone();
+        match filter.insert(&key) {
             Ok(()) => {
-                assert_eq!(filter.len(), len + 1);
-                assert!(has_one_more(filter, hash, copies), "not counted");
-                self.inserted.push(hash);
+                assert_eq!(filter.len(), before.len() + 1);
+                assert!(has_one_more(filter, key, &before), "not counted");
+                self.inserted.push(key);
             }
             Err(full) => {
                 assert!(is_one_line(&full.to_string()));
-                assert_eq!((filter.count(&at(hash)), filter.len()), (copies, len));
-                let same = filter.to_bytes() == before || filter.is_growable();
+                let [now, then] = [&*filter, &before].map(|it| (it.count(&key), it.len()));
+                assert_eq!(now, then);
+                let same = *filter == before || filter.is_growable();
                 assert!(same, "a refusal changed the filter");
             }
         }
     }
 
-    fn insert_unique(&mut self, filter: &mut CuckooFilter, hash: u64) {
-        let (before, copies) = (filter.to_bytes(), filter.count(&at(hash)));
-        match filter.insert_unique(&at(hash)) {
+    fn insert_unique(&mut self, filter: &mut CuckooFilter, key: KeyHash) {
+        let (before, copies) = (filter.clone(), filter.count(&key));
+        match filter.insert_unique(&key) {
             Ok(true) => {
-                assert!(copies == 0 && has_one_more(filter, hash, 0), "not new");
-                self.inserted.push(hash);
+                assert!(copies == 0 && has_one_more(filter, key, &before), "not new");
+                self.inserted.push(key);
             }
             unchanged => {
                 assert!(unchanged.is_err() || copies > 0);
                 let grew = unchanged.is_err() && filter.is_growable();
-                assert!(grew || filter.to_bytes() == before, "a refusal changed the filter");
+                assert!(grew || *filter == before, "a refusal changed the filter");
             }
         }
     }
@@ -221,28 +239,33 @@ impl Hands {
         if self.inserted.is_empty() {
             return;
         }
-        let hash = self.inserted.swap_remove(index(choice >> 8, self.inserted.len()));
-        let (copies, len) = (filter.count(&at(hash)), filter.len());
-        assert!(filter.remove(&at(hash)), "an inserted key is not found");
-        assert!(has_one_less(filter, hash, copies), "not counted");
-        assert_eq!(filter.len(), len - 1);
+        let key = self.inserted.swap_remove(index(choice >> 8, self.inserted.len()));
+        let before = filter.clone();
+        assert!(filter.remove(&key), "an inserted key is not found");
+        assert!(has_one_less(filter, key, &before), "not counted");
+        assert_eq!(filter.len(), before.len() - 1);
     }
 }
 
-/// Whether the count of a key with `copies` copies has grown by one. In a grown filter an entry
-/// that moved may have lost bits and match the key now.
-fn has_one_more(filter: &CuckooFilter, hash: u64, copies: u64) -> bool {
-    let count = filter.count(&at(hash));
-    count == copies.saturating_add(1) || filter.has_grown() && count > copies
+/// Whether the count of a key has grown by one. In a grown filter an entry that moved may have lost
+/// bits and match the key now; and a key that had a correction counts what others have in its
+/// entry.
+fn has_one_more(filter: &CuckooFilter, key: KeyHash, before: &CuckooFilter) -> bool {
+    let (count, copies) = (filter.count(&key), before.count(&key));
+    let may_be_more = filter.has_grown() || filter.corrections() < before.corrections();
+    count == copies.saturating_add(1) || may_be_more && count > copies
 }
 
-/// Whether the count of a key with `copies` copies has fallen by one. In a grown filter, the counts
-/// of several matching entries may saturate, and the last key takes along what growth left.
-fn has_one_less(filter: &CuckooFilter, hash: u64, copies: u64) -> bool {
-    let count = filter.count(&at(hash));
+/// Whether the count of a key has fallen by one. In a grown filter, the counts of several matching
+/// entries may saturate, and the last key takes along what growth left. A key that was in the stash
+/// counts what others have in its entry.
+fn has_one_less(filter: &CuckooFilter, key: KeyHash, before: &CuckooFilter) -> bool {
+    let (count, copies) = (filter.count(&key), before.count(&key));
     let saturates = copies == u64::MAX && count == copies;
-    let is_cleared = filter.is_empty() && count == 0;
-    count == copies - 1 || filter.has_grown() && (saturates || is_cleared)
+    let is_cleared = filter.slots_in_use() == 0 && count == 0;
+    count == copies - 1
+        || filter.has_grown() && (saturates || is_cleared)
+        || filter.stashed_keys() < before.stashed_keys()
 }
 
 /// Asserts that the larger of equal counts changed nothing. Of a grown filter, the union may have
@@ -266,10 +289,10 @@ fn has_step_due(filter: &CuckooFilter) -> bool {
 /// nothing; the sum is twice as large, or does not fit. In a grown filter it may be larger, because
 /// a key may match entries that lost bits. The maximum of a grown filter may then not fit either:
 /// what growth left counts as keys.
-fn merge_with_itself(filter: &mut CuckooFilter, hash: u64) {
-    let (twin, copies) = (filter.clone(), filter.count(&at(hash)));
+fn merge_with_itself(filter: &mut CuckooFilter, key: KeyHash) {
+    let (twin, copies) = (filter.clone(), filter.count(&key));
     match filter.merge(&twin, Merge::Max) {
-        Ok(()) if has_step_due(&twin) => assert!(filter.count(&at(hash)) >= copies),
+        Ok(()) if has_step_due(&twin) => assert!(filter.count(&key) >= copies),
         Ok(()) => {
             assert_same_table([&twin.to_bytes(), &filter.to_bytes()], twin.has_grown());
             assert!((0..=twin.leftovers()).contains(&(filter.len() - twin.len())), "{filter:?}");
@@ -284,9 +307,9 @@ fn merge_with_itself(filter: &mut CuckooFilter, hash: u64) {
     *filter = twin.clone();
     match filter.merge(&twin, Merge::Sum) {
         Ok(()) if filter.has_grown() => {
-            assert!(filter.count(&at(hash)) >= copies.saturating_mul(2));
+            assert!(filter.count(&key) >= copies.saturating_mul(2));
         }
-        Ok(()) => assert_eq!(filter.count(&at(hash)), 2 * copies),
+        Ok(()) => assert_eq!(filter.count(&key), 2 * copies),
         Err(_) => assert!(*filter == twin, "a refusal changed the filter"),
     }
     assert_small(filter.size_in_bytes());

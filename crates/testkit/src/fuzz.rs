@@ -3,13 +3,13 @@
 //! `fuzz/` tries new inputs for as long as it is told to. The tests of this file try the seeds and
 //! a fixed number of changes of them, without cargo-fuzz.
 
-use koel::{CuckooFilter, ExpiringFilter};
+use koel::{CountingFilter, CuckooFilter, ExpiringFilter, Maplet};
 use koel_store::{LogStore, LsmStore};
 
 use crate::cases::Case;
-use crate::exercise::{arbitrary_bytes, fuzzed_bytes, with_values};
+use crate::exercise::{Subject, arbitrary_bytes, fuzzed_bytes, with_values};
 use crate::model::Model;
-use crate::{expiring, patches, seeds, stores, tables};
+use crate::{expiring, patches, pieces, seeds, stores, tables};
 
 /// A fuzz target.
 #[derive(Debug)]
@@ -27,14 +27,17 @@ pub struct Target {
 pub const IMAGE: Target = Target {
     name: "image",
     run: |bytes| fuzzed_bytes(bytes, arbitrary_bytes::<CuckooFilter>),
-    seeds: seeds::images,
+    seeds: || with_bounds::<CuckooFilter>(seeds::images()),
 };
 
 /// The same for maplets and counting filters.
 pub const MAPLET: Target = Target {
     name: "maplet",
     run: |bytes| fuzzed_bytes(bytes, with_values),
-    seeds: || [seeds::maplets(), seeds::counting()].concat(),
+    seeds: || {
+        let maplets = with_bounds::<Maplet>(seeds::maplets());
+        [maplets, with_bounds::<CountingFilter>(seeds::counting())].concat()
+    },
 };
 
 /// The same for expiring filters; bytes that do not start as a file are operations on one, beside
@@ -45,7 +48,7 @@ pub const EXPIRING: Target = Target {
         [b'k', b'o', b'e', b'l', ..] => fuzzed_bytes(bytes, arbitrary_bytes::<ExpiringFilter>),
         _ => expiring::run(bytes),
     },
-    seeds: seeds::expiring,
+    seeds: || with_bounds::<ExpiringFilter>(seeds::expiring()),
 };
 
 /// Operations on any small filter, beside the exact multiset that says what must come of them.
@@ -58,6 +61,10 @@ pub const MODEL: Target = Target {
 /// Any bytes as a patch of a small filter: refused with a reason, or what the format says.
 pub const PATCH: Target =
     Target { name: "patch", run: patches::fuzzed_bytes, seeds: patches::seeds };
+
+/// Any bytes as a part or a piece of a filter: refused with a reason, or a sound filter with the
+/// keys of the part.
+pub const PIECE: Target = Target { name: "piece", run: pieces::fuzzed_bytes, seeds: pieces::seeds };
 
 /// Any bytes as manifest, logs and hints of a store: refused with a reason, or no value but those
 /// with a right checksum.
@@ -80,7 +87,15 @@ pub const ORDERED: Target = Target {
 pub const TABLE: Target = Target { name: "table", run: tables::fuzzed_bytes, seeds: tables::seeds };
 
 /// All of them. `fuzz/` also has `valkey`, whose body is a test of the module.
-pub const TARGETS: [Target; 8] = [IMAGE, MAPLET, EXPIRING, MODEL, PATCH, STORE, ORDERED, TABLE];
+pub const TARGETS: [Target; 9] =
+    [IMAGE, MAPLET, EXPIRING, MODEL, PATCH, PIECE, STORE, ORDERED, TABLE];
+
+/// Seeds, and some of them with fields and records at their bounds.
+fn with_bounds<S: Subject>(mut seeds: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    let some = seeds::at_bounds::<S>(seeds.iter().step_by(4));
+    seeds.extend(some);
+    seeds
+}
 
 #[cfg(test)]
 mod tests {
@@ -119,6 +134,7 @@ mod tests {
         any_expiring_filter_is_refused_or_sound EXPIRING 200;
         any_operations_are_those_of_a_multiset MODEL 1_000;
         any_patch_is_refused_or_what_the_format_says PATCH 10_000;
+        any_part_or_piece_is_refused_or_joined PIECE 5_000;
         any_store_is_refused_or_returns_what_was_written STORE 4_000;
         any_ordered_store_is_sound_or_reported ORDERED 400;
         any_table_is_sound_or_reported TABLE 4_000;

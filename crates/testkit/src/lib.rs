@@ -7,8 +7,9 @@
 //!
 //! Tests with random operations (proptest, fuzz targets, crash tests) use [`model::Model`]. For
 //! filters from bytes of unknown origin there is [`exercise`], for maplets and counting filters
-//! `maplets`, for expiring filters [`expiring`], for patches [`patches`], and for the files of
-//! stores [`stores`], `ordered` and [`tables`]. [`fuzz`] lists them.
+//! `maplets`, for expiring filters [`expiring`], for patches [`patches`], for parts and pieces of
+//! filters `pieces`, and for the files of stores [`stores`], `ordered` and [`tables`]. [`fuzz`]
+//! lists them.
 //! Stores run in folders of [`storage`], with a history that defines what must survive. [`source`]
 //! reads the Rust of the [`workspace`] for the tests of its layers and its words. [`trees`] makes
 //! and describes folders of the disk, and [`threads`] ends threads. [`conformance`] runs the
@@ -27,6 +28,7 @@ mod maplets;
 pub mod model;
 mod ordered;
 pub mod patches;
+mod pieces;
 pub mod seeds;
 pub mod source;
 pub mod storage;

@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::addressing::{Addressing, Entry};
 use crate::audit::audit;
-use crate::exercise::is_one_line;
+use crate::exercise::{bounds, is_one_line};
 use crate::image;
 use crate::keys::{self, GAMMA, address, at, mix};
 
@@ -123,7 +123,7 @@ pub fn fuzzed_bytes(bytes: &[u8]) {
     any_lists(base, bytes);
 }
 
-/// Checks what comes of any lists.
+/// Checks what comes of any lists. What a patch makes takes operations at their bounds.
 ///
 /// # Panics
 /// As [`fuzzed_bytes`].
@@ -136,6 +136,7 @@ pub fn any_lists(base: &CuckooFilter, bytes: &[u8]) {
     match (new, patched) {
         (Some(new), Ok(patched)) => {
             assert_is(&patched, &new);
+            bounds::one(&patched, xxh3_64(bytes));
             assert!(PatchSummary::of(&patch).is_ok_and(|it| Some(it.new_keys) == new.keys()));
         }
         (None, Err(PatchError::Forged)) | (_, Err(PatchError::Full(_))) => {}

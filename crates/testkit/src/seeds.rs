@@ -4,7 +4,7 @@
 //! They are made here rather than kept, so that they follow the format. The seeds of stores and
 //! tables are beside the tests that read them.
 
-use koel::{CountingFilter, CuckooFilter, ExpiringFilter, Maplet, Prefer, WhenFull};
+use koel::{CountingFilter, CuckooFilter, ExpiringFilter, FilterView, Maplet, Prefer, WhenFull};
 
 use crate::exercise::Subject;
 use crate::keys::at;
@@ -136,6 +136,74 @@ fn filling_up<S: Subject>(whole: &S, insert: fn(&mut S, u64, u64) -> bool) -> Ve
     images
 }
 
+/// Sound files with fields and records at their bounds, made of these.
+pub fn at_bounds<'a, S: Subject>(seeds: impl IntoIterator<Item = &'a Vec<u8>>) -> Vec<Vec<u8>> {
+    let sound = seeds.into_iter().filter(|seed| S::READ(seed).is_ok());
+    let all = sound.flat_map(|seed| {
+        BOUNDS.iter().map(|change| {
+            let mut image = seed.clone();
+            change(&mut image);
+            image::reseal(&mut image);
+            image
+        })
+    });
+    all.filter(|image| S::READ(image).is_ok()).collect()
+}
+
+/// Changes of a sound file, after most of which most are sound.
+const BOUNDS: [fn(&mut Vec<u8>); 14] = [
+    |image| image::set(image, &[("capacity", 0), ("counter limit", 0)]),
+    |image| {
+        let counters = image::read(image, "counters");
+        image::set(image, &[("capacity", 1), ("counter limit", counters)]);
+    },
+    |image| image::set(image, &[("capacity", u64::MAX), ("counter limit", u64::MAX)]),
+    |image| image::set(image, &[("keys", 0)]),
+    |image| image::set(image, &[("keys", 1)]),
+    |image| image::set(image, &[("grows", 1)]),
+    |image| {
+        let buckets = FilterView::open(image).map_or(0, |view| view.buckets());
+        image::set(image, &[("narrow buckets", buckets)]);
+    },
+    |image| largest_counter(image),
+    |image| largest_stash(image, u64::MAX),
+    |image| largest_stash(image, u64::MAX - 1),
+    most_corrections,
+    |image| {
+        largest_stash(image, u64::MAX);
+        most_corrections(image);
+        image::set(image, &[("capacity", u64::MAX), ("counter limit", u64::MAX)]);
+    },
+    |image| image::set(image, &[("step began", u64::MAX)]),
+    |image| image::set(image, &[("evicted", u64::MAX), ("youngest evicted", 1)]),
+];
+
+/// The last counter has all copies that can be counted.
+fn largest_counter(image: &mut [u8]) {
+    let room = u64::MAX - image::read(image, "keys");
+    let end = image::section_bytes(image, "counters").end;
+    if let Some(record) = image::section(image, "counters").last() {
+        let count = image::word(record, 1).saturating_add(room);
+        image[end - 8..end].copy_from_slice(&count.to_le_bytes());
+        image::set(image, &[("keys", u64::MAX)]);
+    }
+}
+
+/// Stashed keys have all copies that make `keys` of them.
+fn largest_stash(image: &mut Vec<u8>, keys: u64) {
+    let copies = keys.saturating_sub(image::read(image, "keys"));
+    image::add_record(image, "stashed keys", &[keys::splitmix64(5), 0, copies]);
+    image::set(image, &[("keys", keys)]);
+}
+
+/// There are as many corrections as slots.
+fn most_corrections(image: &mut Vec<u8>) {
+    let slots = FilterView::open(image).map_or(0, |view| view.slots());
+    for hash in keys::hashes(6, slots - image::read(image, "corrections").min(slots)) {
+        image::add_record(image, "corrections", &[hash]);
+    }
+}
+
 /// Each kind of operation on each kind of setup, in an order that varies.
 #[must_use]
 pub fn models() -> Vec<Vec<u8>> {
@@ -156,6 +224,7 @@ mod tests {
     use koel::ImageError;
 
     use super::*;
+    use crate::exercise::bounds::{self, Bounds};
     use crate::exercise::{arbitrary_bytes, with_values};
 
     /// Every how manyth seed is tried, and operations on each: 1 and 300 take minutes.
@@ -184,6 +253,29 @@ mod tests {
             }
         }
         accepted
+    }
+
+    /// Does everything at its bounds with sound files that are at theirs. Returns how many.
+    fn at_their_bounds<S: Bounds>(seeds: &[Vec<u8>]) -> usize {
+        let seeds = at_bounds::<S>(seeds.iter().step_by(4));
+        seeds.iter().for_each(|seed| bounds::all(&S::READ(seed).expect("sound")));
+        seeds.len()
+    }
+
+    #[test]
+    fn files_at_their_bounds_take_everything_at_its_bounds() {
+        let mut expiring = expiring();
+        expiring.retain(|seed| seed.starts_with(b"koel"));
+        let tried = [
+            at_their_bounds::<CuckooFilter>(&images()),
+            at_their_bounds::<CountingFilter>(&counting()),
+            at_their_bounds::<Maplet>(&maplets()),
+            at_their_bounds::<ExpiringFilter>(&expiring),
+        ];
+        assert!(
+            tried.iter().zip([200, 20, 20, 2]).all(|(&tried, least)| tried > least),
+            "{tried:?}"
+        );
     }
 
     #[test]

@@ -17,8 +17,8 @@ impl ConcurrentFilter {
     /// # Errors
     /// [`FullError`] if there is no room. Then the copy was not added and nothing was lost, though
     /// entries may have moved. [`capacity`](Self::capacity) distinct keys always fit, unless keys
-    /// repeat and [`counter_limit`](crate::Builder::counter_limit) is lower, or more than eight were
-    /// chosen for one pair of buckets.
+    /// repeat and [`counter_limit`](crate::Builder::counter_limit) is lower, or more than eight
+    /// were chosen for one pair of buckets.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&self, key: &K) -> Result<(), FullError> {
         self.add(&self.cells.geometry.locate(self.route().address(key)))

@@ -443,3 +443,21 @@ fn a_table_full_of_entries_without_bits_is_not_split_forever() {
     assert!(refused > 0);
     assert!(filter.size_in_bytes() < 10 * before.size_in_bytes());
 }
+
+/// A view has its narrow buckets as they are stored.
+#[test]
+fn a_view_whose_buckets_are_narrow_is_merged_to_the_same_bytes() {
+    let mut empty = midway();
+    empty.clear();
+    for from in [midway(), empty.clone()] {
+        let bytes = from.to_bytes();
+        let view = FilterView::open(&bytes).unwrap();
+        for into in [&from, &empty, &midway()] {
+            for counts in [Merge::Sum, Merge::Max] {
+                let [mut union, mut other] = [into.clone(), into.clone()];
+                assert_eq!(union.merge(&from, counts), other.merge(&view, counts));
+                assert!(union == other);
+            }
+        }
+    }
+}
