@@ -26,14 +26,16 @@ impl Subject for Maplet {
         let keys = asked();
         let mut values = vec![Values::default(); keys.len()];
         view.get_many(&keys, &mut values);
+        let verified = view.verify();
         for (key, values) in keys.iter().zip(values) {
             let found = values.count();
             assert_eq!(view.get(key).count(), found);
             assert!(found as u64 <= 8 + view.stashed_pairs(), "{found} values of a key");
-            assert_eq!(view.contains(key), found > 0);
+            // A pair in the stash without a copy is no pair to one, and one to the other.
+            assert!(view.contains(key) == (found > 0) || verified.is_err());
         }
         assert!(view.entries().count() as u64 <= view.slots());
-        view.verify()
+        verified
     }
 
     fn exercise(&mut self, _: u64, choices: impl Iterator<Item = u64>) {

@@ -217,6 +217,8 @@ fn counters_out_of_order_twice_or_too_large_are_refused() {
         };
         assert_eq!(refused(&|records| records.swap(0, 1)), "counter name");
         assert_eq!(refused(&|records| records[1] = records[0]), "counter name");
+        // A shift by 64 bits once.
+        assert_eq!(refused(&|records| records[0][..8].fill(0)), "counter name");
         let most = |records: &mut [[u8; 16]]| records.iter_mut().for_each(|r| r[8..].fill(0xff));
         assert_eq!(refused(&most), "keys");
         assert_eq!(refused(&|records| records[1][8..].fill(0)), "counter value");

@@ -261,9 +261,9 @@ impl Geometry {
         (is_long_enough && core > 0 && base < self.buckets).then_some(parts)
     }
 
-    /// [`named`](Self::named) for the name of an entry.
+    /// [`named`](Self::named) for the name of an entry, and anything for another number.
     fn parts_of_name(&self, name: u64) -> (u64, u64, u64, u32) {
-        let end = name.trailing_zeros();
+        let end = name.trailing_zeros().min(63);
         let length = (self.end_of_names + self.fraction_bits).saturating_sub(end);
         let (string, rest) = (name >> end >> 1, name >> end >> 1 >> length);
         let (base, core) = (rest >> CORE_BITS, rest & !(u64::MAX << CORE_BITS));
