@@ -446,20 +446,35 @@ fn a_table_full_of_entries_without_bits_is_not_split_forever() {
     assert!(filter.size_in_bytes() < 10 * before.size_in_bytes());
 }
 
-/// A view has its narrow buckets as they are stored.
+/// A filter has narrow buckets in memory where a view of its bytes has wide ones.
 #[test]
 fn a_view_whose_buckets_are_narrow_is_merged_to_the_same_bytes() {
-    let mut empty = midway();
-    empty.clear();
-    for from in [midway(), empty.clone()] {
-        let bytes = from.to_bytes();
-        let view = FilterView::open(&bytes).unwrap();
-        for into in [&from, &empty, &midway()] {
-            for counts in [Merge::Sum, Merge::Max] {
-                let [mut union, mut other] = [into.clone(), into.clone()];
-                assert_eq!(union.merge(&from, counts), other.merge(&view, counts));
-                assert!(union == other);
+    for (prefer, rate) in [(Prefer::Small, 0.05), (Prefer::Small, 0.001), (Prefer::Fast, 0.01)] {
+        let filled = |seed: u64, more: usize| {
+            let builder = CuckooFilter::builder(3000, rate).prefer(prefer).growable();
+            let (mut filter, mut hashes) = (builder.build().unwrap(), keys::hashes(seed, u64::MAX));
+            let more_keys = hashes.clone().take(300);
+            more_keys.for_each(|hash| (0..3).for_each(|_| filter.insert(&at(hash)).unwrap()));
+            hashes.find(|&hash| filter.insert(&at(hash)).is_ok() && filter.has_grown());
+            hashes.take(more).for_each(|hash| filter.insert(&at(hash)).unwrap());
+            filter
+        };
+        let mut empty = filled(1, 0);
+        empty.clear();
+        let mut narrow = 0;
+        for more in [0, 10, 50, 200, 600] {
+            let from = filled(1, more);
+            let bytes = from.to_bytes();
+            narrow += u32::from(read(&bytes, "narrow buckets") > 0);
+            let view = FilterView::open(&bytes).unwrap();
+            for into in [&from, &empty, &filled(1, 3), &filled(2, 20), &filled(2, 2000)] {
+                for counts in [Merge::Sum, Merge::Max] {
+                    let [mut union, mut other] = [into.clone(), into.clone()];
+                    assert_eq!(union.merge(&from, counts), other.merge(&view, counts));
+                    assert!(union == other, "{prefer:?} {rate} {more} {counts:?}");
+                }
             }
         }
+        assert!(narrow > 0);
     }
 }
