@@ -7,8 +7,7 @@
 //! one size, and no answer of another. Each series begins with what was accepted, with that filled
 //! until it refuses, and with that emptied.
 //!
-//! Cost: a series takes about a tenth of a millisecond, and [`all`] some milliseconds. So fuzzers
-//! do [`one`] of them, which the bytes choose.
+//! Cost: [`all`] takes many times as long as [`one`]. So fuzzers do one, which the bytes choose.
 
 mod counting;
 mod expiring;
