@@ -7,7 +7,7 @@
 //!
 //! **Memory.** In parts, the filters are copied one after the other, each when its turn comes. The
 //! library adds one to the union in a table beside it. So there are never more than three filters,
-//! the union twice and one copy, and what the library [works with](working). At once there is no
+//! the union twice and one copy, and what the library works with (`working`). At once there is no
 //! copy.
 
 use std::collections::BTreeSet;
