@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use super::error::PieceError;
 use super::message::PIECE;
 use super::plan::PiecePlan;
-use crate::error::{FullError, ImageError};
+use crate::error::{FullError, ImageError, require};
 use crate::filter::bulk::Segment;
 #[cfg(feature = "std")]
 use crate::filter::bulk::whole_address;
@@ -60,7 +60,7 @@ impl PiecePlan {
     }
 
     /// The shape of a segment as a filter of its own.
-    fn segment_shape(&self) -> Shape {
+    pub(super) fn segment_shape(&self) -> Shape {
         Shape { segment_bits: 0, ..self.shape }
     }
 }
@@ -172,6 +172,15 @@ impl<'p> Arrivals<'p> {
             && view.body.state.profile.route == self.plan.profile.route;
         if !is_like_it || view.len() > keys {
             return Err(forged("keys", keys));
+        }
+        // Nothing is refuted while a filter is built, and the lowest bits of the addresses in a
+        // segment are those that the whole table has for its number.
+        require("corrections", view.corrections(), view.corrections() == 0)
+            .map_err(MessageError::Forged)?;
+        let lost = (1 << self.plan.shape.segment_bits) - 1;
+        for ((address, _), _) in view.body.state.side.stash.iter() {
+            let is_whole = address & lost == 0;
+            require("stashed key", address, is_whole).map_err(MessageError::Forged)?;
         }
         self.seen[index] = Some(checksum);
         self.keys = self.keys.saturating_add(keys);

@@ -11,10 +11,13 @@ use std::fs;
 use proptest::prelude::*;
 use testkit::keys::hashes;
 
+use super::message::PIECE;
 use super::{PieceError, PiecePlan};
 use crate::image::frame::MessageError;
 use crate::image::shape::Shape;
-use crate::{BuildError, CuckooFilter, FileError, FilterView, FullError, Part, Piece, Prefer};
+use crate::{
+    BuildError, CuckooFilter, FileError, FilterView, FullError, ImageError, Part, Piece, Prefer,
+};
 
 /// A plan for about `capacity` keys in small segments.
 fn plan(prefer: Prefer, rate: f64, segment_bits: u32, capacity: u64) -> PiecePlan {
@@ -242,4 +245,35 @@ fn growing_filters_are_built_in_pieces_only_if_they_have_not_grown() {
     assert!(filter.is_growable() && filter.contains(&1_u64));
     filter.try_extend(0..1_500_000_u64).unwrap();
     assert!(filter.has_grown() && filter.contains(&2_u64));
+}
+
+/// A piece may be a sound filter, and no segment: what it has beside its table would be lost, or
+/// would be two equal records of the whole.
+#[test]
+fn a_piece_with_corrections_or_with_addresses_of_no_segment_is_refused() {
+    let plan = plan(Prefer::Small, 1e-6, 2, 400);
+    let of = |change: &dyn Fn(&mut CuckooFilter)| {
+        let mut filter = CuckooFilter::empty(plan.segment_shape(), plan.profile).unwrap();
+        change(&mut filter);
+        let (content, keys) = (filter.to_bytes(), filter.len());
+        let mut piece = PIECE.with_room(content.len()).unwrap();
+        piece.extend_from_slice(&content);
+        PIECE.seal([plan.digest(), 1, keys], &mut piece);
+        plan.join([piece], Some(keys))
+    };
+    let stashing = |low: u64| {
+        move |filter: &mut CuckooFilter| {
+            filter.body.state.side.stash_copies((5 << 40 | low, 0), 1);
+            filter.body.state.len = 1;
+        }
+    };
+    assert_eq!(of(&stashing(0)).unwrap().len(), 1);
+    let refused = |built: Result<CuckooFilter, PieceError>| match built.unwrap_err() {
+        PieceError::Piece {
+            fault: MessageError::Forged(ImageError::Field { field, .. }), ..
+        } => field,
+        error => panic!("{error}"),
+    };
+    assert_eq!(refused(of(&stashing(1))), "stashed key");
+    assert_eq!(refused(of(&|filter| filter.body.state.side.correct(4))), "corrections");
 }
