@@ -102,8 +102,8 @@ pub(crate) struct Records<B, N = u64> {
     /// The sum of the numbers in memory.
     sum: u128,
     marks: Marks,
-    /// A larger bitmap, and the last name up to which it has those of the tree. It also has all that
-    /// came since it was made.
+    /// A larger bitmap, and the last name up to which it has those of the tree. It also has all
+    /// that came since it was made.
     next: Option<(Marks, N)>,
     list: List<B, N>,
 }

@@ -230,8 +230,8 @@ const NOTABLE: f64 = 1.01;
 
 /// The warning for a filter whose false-positive rate is above the requested one.
 ///
-/// A small table has many more slots than keys. With an entry in each its rate is at most 1.35 times
-/// the requested one.
+/// A small table has many more slots than keys. With an entry in each its rate is at most 1.35
+/// times the requested one.
 pub(crate) fn rate_warning(filter: &CuckooFilter<impl Store>) -> Option<String> {
     let (expected, requested) =
         (filter.false_positive_rate(), filter.requested_false_positive_rate());
