@@ -86,14 +86,17 @@ fn a_destination_that_is_written_during_a_merge_loses_nothing() {
         let pair = Pair::start(&program);
         let mut connection = pair.primary.connect("resp2");
         append_only(&mut connection);
-        for line in ["CF.MERGE x y", "CF.COMPACT x"] {
+        // Nothing is deleted that was not added: on a fast machine there are more rounds than x had
+        // items, and a single one may be reported before it is added.
+        let of_x = |round| if round < 1000 { format!("x{round}") } else { String::new() };
+        for (turn, line) in (0..).zip(["CF.MERGE x y", "CF.COMPACT x"]) {
             let (mut second, mut rounds) = (None, 0);
             let outcome = pair.beside(line, |other| {
                 while has(other, "clients", "blocked_clients:1\r").is_some() {
                     let all = items("round", rounds * 20..rounds * 20 + 20);
                     ok(other, &format!("CF.INSERT x ITEMS {all}"));
-                    ok(other, &format!("CF.MDEL x round{} x{rounds}", rounds * 20));
-                    ok(other, &format!("CF.ADDNX x single{rounds}"));
+                    ok(other, &format!("CF.MDEL x round{} {}", rounds * 20, of_x(rounds)));
+                    ok(other, &format!("CF.ADDNX x single{turn}-{rounds}"));
                     rounds += 1;
                     if rounds == 20 {
                         ok(other, "BGREWRITEAOF");
@@ -107,7 +110,7 @@ fn a_destination_that_is_written_during_a_merge_loses_nothing() {
             let mut surplus = 0;
             for round in 0..rounds {
                 let all = items("round", round * 20..round * 20 + 20);
-                let line = format!("CF.MCOUNT x {all} single{round}");
+                let line = format!("CF.MCOUNT x {all} single{turn}-{round}");
                 let counts = numbers(&ok(&mut connection, &line));
                 assert!(counts[1..].iter().all(|&count| count > 0), "{round}: {counts:?}");
                 surplus += counts.iter().sum::<i64>() - 20;
@@ -122,8 +125,10 @@ fn a_destination_that_is_written_during_a_merge_loses_nothing() {
             // The same numbers again.
             for round in 0..rounds {
                 let all = items("round", round * 20 + 1..round * 20 + 20);
-                ok(&mut connection, &format!("CF.MDEL x {all} single{round}"));
-                ok(&mut connection, &format!("CF.ADD x x{round}"));
+                ok(&mut connection, &format!("CF.MDEL x {all}"));
+                if round < 1000 {
+                    ok(&mut connection, &format!("CF.ADD x x{round}"));
+                }
             }
         }
         assert_eq!(numbers(&ok(&mut connection, "CF.MCOUNT x x999 y999")), [1, 1]);
