@@ -222,7 +222,7 @@ impl<B: AsRef<[u8]>, N: Name> Records<B, N> {
         Ok(())
     }
 
-    /// Bytes that it has allocated, about: a leaf of the tree has room for 11 records, and seven.
+    /// Bytes that it has allocated, about: a leaf of the tree has seven records, and room for 11.
     fn allocated_bytes(&self) -> usize {
         let leaves = if let List::Owned(tree) = &self.list { tree.len().div_ceil(7) } else { 0 };
         let next = self.next.as_ref().map_or(0, |(marks, _)| marks.0.capacity());
