@@ -90,7 +90,7 @@ pub(super) mod check {
     use testkit::storage::Random;
 
     use super::*;
-    use crate::lsm::memtable::{Memtable, NewEntry};
+    use crate::lsm::memtable::Memtable;
 
     /// An entry of its own.
     pub(in crate::lsm) type Owned = (Vec<u8>, u64, Option<Vec<u8>>);
@@ -127,8 +127,7 @@ pub(super) mod check {
         let mut entries: Vec<&Owned> = entries.iter().collect();
         entries.sort_by_key(|entry| entry.1);
         for (key, sequence, value) in entries {
-            let value = value.as_deref().map(|value| (value.len() as u64, [value].into_iter()));
-            memtable.insert(NewEntry::new(key, value)?, *sequence);
+            memtable.add(key, value.as_deref(), *sequence)?;
         }
         Ok(Arc::new(memtable))
     }

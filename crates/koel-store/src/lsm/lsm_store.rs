@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::iter::Range;
+use super::memtable::Take;
 use super::options::LsmOptions;
-use super::read::nothing;
 use super::snapshot::{Snapshot, bounds};
 use super::store::{LsmStats, Store};
 use super::wal::{MAX_KEY, MAX_VALUE};
@@ -28,7 +28,6 @@ use crate::kernel::batch::Batch;
 use crate::kernel::disk::DiskFolder;
 use crate::kernel::files::Folder;
 use crate::kernel::log_end::Durability;
-use crate::kernel::memory;
 use crate::kernel::pool::Pool;
 use crate::kernel::recovery::OpenReport;
 use crate::kernel::salvage::{SalvageReport, VerifyReport};
@@ -152,7 +151,7 @@ impl LsmStore {
     /// # Errors
     /// [`Error::Damaged`] if a block of a table is not as it was written, and I/O errors.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.store.get(key, memory::copy_of)
+        self.store.get(key, Take::Value)
     }
 
     /// Returns the values of several keys as of one moment, in the same order. Faster than one by
@@ -170,7 +169,7 @@ impl LsmStore {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
-        Ok(self.store.get(key, nothing)?.is_some())
+        Ok(self.store.get(key, Take::Nothing)?.is_some())
     }
 
     /// Sets the value of `key`.

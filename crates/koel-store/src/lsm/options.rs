@@ -79,7 +79,8 @@ impl Default for LsmOptions {
 
 impl LsmOptions {
     /// Sets how much memory the newest entries take before they go into a table: 1 KiB to 1 GiB, 64
-    /// MiB by default. Up to three times as much is used while tables are written.
+    /// MiB by default. An entry takes some 35 bytes besides its key and value. Up to three times as
+    /// much is used while tables are written, and 3 % more for filters.
     #[must_use]
     pub fn memtable_bytes(mut self, bytes: u64) -> Self {
         self.memtable_bytes = bytes.clamp(1 << 10, 1 << 30);

@@ -7,7 +7,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::iter::Range;
-use super::memtable::Memtable;
+use super::memtable::Take;
 use super::store::Store;
 use super::version::{Mask, State, StateSources, Version, with_unguided};
 use crate::Error;
@@ -15,14 +15,6 @@ use crate::kernel::memory;
 
 /// Reads without a guide after which one is built.
 const UNGUIDED_READS: u64 = 256;
-
-/// What a read takes of a value in memory: all of it, or nothing.
-pub(super) type Take = fn(&[u8]) -> Result<Vec<u8>, Error>;
-
-/// Takes nothing of a value, for reads that only look whether there is one.
-pub(super) fn nothing(_: &[u8]) -> Result<Vec<u8>, Error> {
-    Ok(Vec::new())
-}
 
 /// Returns the value of `key` at `sequence` if a memtable has a version of it: `None` in it if that
 /// is a deletion.
@@ -33,10 +25,7 @@ fn get_in_memory(
     sequence: u64,
     take: Take,
 ) -> Option<Result<Option<Vec<u8>>, Error>> {
-    let find = |memtable: &Arc<Memtable>| {
-        memtable.get(key, hash, sequence, |entry| entry.value.map(take).transpose())
-    };
-    state.memtables().find_map(find)
+    state.memtables().find_map(|memtable| memtable.get(key, hash, sequence, take))
 }
 
 impl Store {
@@ -90,7 +79,7 @@ impl Store {
         memory::reserve(&mut values, keys.len())?;
         for ((key, &hash), &ids) in keys.iter().zip(&hashes).zip(&candidates) {
             let key = key.as_ref();
-            let value = match get_in_memory(&state, key, hash, sequence, memory::copy_of) {
+            let value = match get_in_memory(&state, key, hash, sequence, Take::Value) {
                 Some(found) => found?,
                 None => self.get_in_runs(&state, key, hash, ids, sequence)?,
             };

@@ -7,11 +7,10 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use super::iter::Range;
-use super::read::{Take, nothing};
+use super::memtable::Take;
 use super::store::Store;
 use super::version::State;
 use crate::Error;
-use crate::kernel::memory;
 
 /// The entries of an [`LsmStore`](super::LsmStore) as they were when the snapshot was taken.
 ///
@@ -62,7 +61,7 @@ impl Snapshot {
     /// # Errors
     /// As [`LsmStore::get`](super::LsmStore::get).
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.take(key, memory::copy_of)
+        self.take(key, Take::Value)
     }
 
     /// Returns whether `key` had a value.
@@ -70,7 +69,7 @@ impl Snapshot {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
-        Ok(self.take(key, nothing)?.is_some())
+        Ok(self.take(key, Take::Nothing)?.is_some())
     }
 
     /// Returns the entries of a range of keys, as [`LsmStore::range`](super::LsmStore::range) does.

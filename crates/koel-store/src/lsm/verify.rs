@@ -23,7 +23,7 @@ use std::sync::Arc;
 use super::store::Store;
 use super::table::{self, TableFile};
 use super::version::State;
-use super::wal::entry_of;
+use super::wal::with_entry;
 use crate::Error;
 use crate::error::{Damage, collect_damage};
 use crate::kernel::batch::Batch;
@@ -204,9 +204,10 @@ impl Progress<'_> {
                 if record.header.kind == Kind::Mark {
                     return Ok(());
                 }
-                let entry = entry_of(&file, &record)?;
-                self.report.records += 1;
-                self.apply(entry.key(), entry.value())
+                with_entry(&file, &record, |key, value| {
+                    self.report.records += 1;
+                    self.apply(key, value)
+                })
             })?;
         }
         self.report.damages = damages;

@@ -2,11 +2,12 @@
 //! segment (`kernel/segment.rs`).
 
 use std::cell::Cell;
+use std::iter;
 use std::sync::Arc;
 
-use super::memtable::{Memtable, NewEntry};
+use super::memtable::{Memtable, Written};
 use crate::Error;
-use crate::kernel::batch::{Batch, Unsealed};
+use crate::kernel::batch::Batch;
 use crate::kernel::manifest::Manifest;
 use crate::kernel::record::{Header, Kind, SEQUENCE_LIMIT};
 use crate::kernel::scan::Record;
@@ -31,21 +32,26 @@ pub(super) fn check_lengths(key: u64, value: u64) -> Result<(), Error> {
     }
 }
 
-/// Returns the entries of a batch, for a memtable. Several have at most `max` bytes.
-pub(super) fn entries_of(batch: &Batch, max: u64) -> Result<Vec<NewEntry>, Error> {
+/// Checks that a store takes a batch. Several entries have at most `max` bytes.
+pub(super) fn check_batch(batch: &Batch, max: u64) -> Result<(), Error> {
     let mut headers = batch.records().iter().map(|unsealed| unsealed.header);
     headers.try_for_each(|header| check_lengths(header.key_len, header.value_len))?;
     let bytes = batch.bytes().len() as u64;
     if batch.len() > 1 && bytes > max {
         return Err(Error::BatchTooLarge { bytes, max });
     }
+    Ok(())
+}
+
+/// Copies the entries of a batch into a memtable, where no read finds them yet.
+pub(super) fn write_entries(batch: &Batch, memtable: &Memtable) -> Result<Vec<Written>, Error> {
     let mut entries = Vec::new();
     memory::reserve(&mut entries, batch.len())?;
     for unsealed in batch.records() {
-        let Unsealed { header, .. } = unsealed;
+        let header = &unsealed.header;
         let parts = || (header.value_len, batch.value_parts(unsealed));
         let value = (header.kind != Kind::Tombstone).then(parts);
-        entries.push(NewEntry::new(batch.key(unsealed), value)?);
+        entries.push(memtable.write(batch.key(unsealed), value)?);
     }
     Ok(entries)
 }
@@ -68,21 +74,30 @@ pub(super) fn replay(
             if sequence <= last.get() || sequence >= SEQUENCE_LIMIT {
                 return Err(file.damaged(record.offset, "its sequence numbers are out of order"));
             }
-            let entry = (kind != Kind::Mark).then(|| entry_of(file, record)).transpose()?;
-            Ok(entry.map(|entry| (entry, sequence)))
+            if kind == Kind::Mark {
+                return Ok(None);
+            }
+            let written = with_entry(file, record, |key, value| {
+                memtable.write(key, value.map(|value| (value.len() as u64, iter::once(value))))
+            })?;
+            Ok(Some((written, sequence)))
         },
         |batch, record| {
             last.set(record.header.sequence);
-            batch.drain(..).for_each(|(entry, sequence)| memtable.insert(entry, sequence));
+            batch.drain(..).for_each(|(written, sequence)| memtable.link(written, sequence));
             Ok(())
         },
     )?;
     Ok((last.get(), end))
 }
 
-/// Returns the entry of a record. Its length was checked with its checksum, so it may decide how
-/// much memory is taken.
-pub(super) fn entry_of(segment: &Segment, record: &Record<'_>) -> Result<NewEntry, Error> {
+/// Passes the key and the value of a record to `take`; no value if the key is deleted. The length
+/// was checked with its checksum, so it may decide how much memory is taken.
+pub(super) fn with_entry<R>(
+    segment: &Segment,
+    record: &Record<'_>,
+    take: impl FnOnce(&[u8], Option<&[u8]>) -> Result<R, Error>,
+) -> Result<R, Error> {
     let Header { kind, key_len, value_len, .. } = record.header;
     if check_lengths(key_len, value_len).is_err() {
         return Err(segment.damaged(record.offset, "a record is longer than the store takes"));
@@ -92,6 +107,5 @@ pub(super) fn entry_of(segment: &Segment, record: &Record<'_>) -> Result<NewEntr
         _ => None,
     };
     let value = large.as_deref().unwrap_or(record.value());
-    let value = (kind != Kind::Tombstone).then(|| (value_len, std::iter::once(value)));
-    NewEntry::new(record.key(), value)
+    take(record.key(), (kind != Kind::Tombstone).then_some(value))
 }

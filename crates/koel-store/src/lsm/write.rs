@@ -1,5 +1,5 @@
-//! Writing: records are appended to the log, then their entries to the memtable, and then reads see
-//! them.
+//! Writing: entries are copied into the memtable, their records are appended to the log, the entries
+//! are linked, and then reads see them.
 //!
 //! * A full memtable is sealed before the next write, and a new file of the log starts. The old one
 //!   is synced first, so only the last file can have a torn end.
@@ -8,10 +8,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::memtable::{Memtable, NewEntry};
+use super::memtable::Memtable;
 use super::store::Store;
 use super::version::State;
-use super::wal::entries_of;
+use super::wal::{check_batch, write_entries};
 use crate::Error;
 use crate::kernel::batch::Batch;
 use crate::kernel::log_end::{Durability, LogEnd, LogPosition};
@@ -31,13 +31,13 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 impl Store {
     pub(super) fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
-        let entries = entries_of(batch, self.options.max_batch_bytes)?;
-        let position = self.append(batch, entries)?;
+        check_batch(batch, self.options.max_batch_bytes)?;
+        let position = self.append(batch)?;
         self.log.wait_durable(position, durability).map_err(Error::in_doubt)
     }
 
     /// Appends a batch to the log and the memtable, once there is room. Returns where it ends.
-    fn append(&self, batch: &Batch, entries: Vec<NewEntry>) -> Result<LogPosition, Error> {
+    fn append(&self, batch: &Batch) -> Result<LogPosition, Error> {
         loop {
             if self.options.background {
                 self.wait_for_room(batch.bytes().len() as u64)?;
@@ -48,7 +48,7 @@ impl Store {
                 return Ok(end.position());
             }
             if self.make_room(&mut end)? {
-                return self.append_now(&mut end, batch, entries);
+                return self.append_now(&mut end, batch);
             }
         }
     }
@@ -128,12 +128,7 @@ impl Store {
         }
     }
 
-    fn append_now(
-        &self,
-        end: &mut LogEnd<()>,
-        batch: &Batch,
-        entries: Vec<NewEntry>,
-    ) -> Result<LogPosition, Error> {
+    fn append_now(&self, end: &mut LogEnd<()>, batch: &Batch) -> Result<LogPosition, Error> {
         let file = match end.file.clone() {
             None => self.start_log(end)?,
             Some(file) => {
@@ -141,19 +136,21 @@ impl Store {
                 file
             }
         };
+        // Not the whole state: a write is never the last one to hold a memtable, and to free it.
+        let memtable = self.state.load().active.clone();
+        let half = self.options.memtable_bytes / 2;
+        let was_half_full = memtable.bytes() >= half;
+        let entries = write_entries(batch, &memtable)?;
         let before = file.end();
         self.log.append(end, &file, batch)?;
         self.counts.log_end.set(file.end());
         self.count(batch, file.end() - before);
-        let state = self.state.load();
-        let half = self.options.memtable_bytes / 2;
-        let was_half_full = state.active.bytes() >= half;
         let first = end.sequence - batch.len() as u64;
         for (entry, sequence) in entries.into_iter().zip(first..) {
-            state.active.insert(entry, sequence);
+            memtable.link(entry, sequence);
         }
         self.snapshots.publish(end.sequence - 1);
-        if self.options.background && !was_half_full && state.active.bytes() >= half {
+        if self.options.background && !was_half_full && memtable.bytes() >= half {
             self.threads.flush_due.send(Signal::Work);
         }
         Ok(end.position())

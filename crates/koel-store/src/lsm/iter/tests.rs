@@ -11,7 +11,7 @@ use super::*;
 use crate::kernel::disk::DiskFolder;
 use crate::lsm::entry::Entry;
 use crate::lsm::entry::check::{self, Owned, entry_of};
-use crate::lsm::memtable::{Memtable, MemtableCursor, NewEntry};
+use crate::lsm::memtable::{Memtable, MemtableCursor};
 use crate::lsm::table::{BlockCache, Codec, Table, TableBuilder, TableOptions};
 
 #[derive(Debug)]
@@ -161,9 +161,7 @@ fn a_key_of_many_versions_takes_few_moves_both_ways() -> Result<(), Error> {
     let memtable = Arc::new(Memtable::new(1, 1 << 20, 0));
     for sequence in 1..=3 * VERSIONS {
         let key = [b'a' + (sequence % 3) as u8];
-        let value = sequence.to_le_bytes();
-        let entry = NewEntry::new(&key, Some((8, [&value[..]].into_iter())))?;
-        memtable.insert(entry, sequence);
+        memtable.add(&key, Some(&sequence.to_le_bytes()), sequence)?;
     }
     let key_of = |sequence: u64| vec![b'a' + (sequence % 3) as u8];
     for sequence in [0, 1, 5, VERSIONS, 2 * VERSIONS, 3 * VERSIONS - 4, 3 * VERSIONS] {

@@ -14,14 +14,16 @@ use super::behaviour::{NONE, Outcome, key};
 use super::trial::collect;
 use crate::gated::{GatedFolder, gated, wait_until};
 
-/// A memtable is full after about 35 of them.
+/// A memtable is full after about 60 of them.
 const VALUE: [u8; 100] = [7; 100];
 /// Entries that fill twelve memtables.
-const MANY: u32 = 12 * 40;
+const MANY: u32 = 12 * 65;
 
-/// LogOptions of a store whose writes wait two seconds at most.
+const MEMTABLE: u64 = 8 << 10;
+
+/// Options of a store whose writes wait two seconds at most.
 fn options() -> LsmOptions {
-    let options = LsmOptions::default().memtable_bytes(8 << 10).cache_bytes(0).seed(1);
+    let options = LsmOptions::default().memtable_bytes(MEMTABLE).cache_bytes(0).seed(1);
     options.policy(CompactionPolicy::Tiered).ratio(8).stall_limit(Duration::from_secs(2))
 }
 
@@ -218,16 +220,25 @@ fn the_write_that_fills_a_memtable_finds_the_next_file_of_the_log() -> Outcome {
     let logs = || -> BTreeSet<String> {
         inner.contents().into_keys().filter(|name| name.ends_with(".log")).collect()
     };
-    for round in 0..5 {
+    let mut numbers = 0..;
+    let mut fill_to = |bytes| {
+        while store.stats().memtable_bytes < bytes {
+            fill(&store, numbers.next())?;
+        }
+        Ok::<_, Error>(())
+    };
+    for _ in 0..5 {
         let before = logs();
-        // 36 entries fill a memtable: it is more than half full now.
-        fill(&store, round * 36..round * 36 + 25)?;
+        fill_to(MEMTABLE / 2)?;
         // The file of the memtable before goes, perhaps after the next one has come.
         wait_until("the next file is there", || {
             let logs = logs();
             store.stats().sealed_memtables == 0 && logs.len() == 2 && logs.last() > before.last()
         });
-        fill(&store, round * 36 + 25..round * 36 + 36)?;
+        fill_to(MEMTABLE)?;
+        // The next write starts another memtable.
+        fill(&store, [0])?;
+        wait_until("it is flushed", || store.stats().sealed_memtables == 0);
     }
     assert_eq!(made.load(Ordering::Relaxed), 1, "the first file, by the first write");
     store.close()?;
