@@ -23,7 +23,7 @@ use super::memory;
 use super::poison::Poison;
 use super::scan::{Record, Scan, last_durable_offset};
 use super::segment::{FIRST_RECORD, SIZES, Segment};
-use super::store_files::{HINT, NEW_MANIFEST, SEGMENT, StoreKind, TABLE};
+use super::store_files::{HINT, NEW_GUIDE, NEW_MANIFEST, SEGMENT, StoreKind, TABLE};
 use crate::Error;
 use crate::error::FOLDER;
 
@@ -203,7 +203,7 @@ pub(crate) fn remove_leftovers(
     let named: HashSet<u64> = logs.chain(manifest.runs.iter().map(|run| run.number)).collect();
     let is_unnamed = |name: &&String| {
         number_of(manifest.kind, name).is_some_and(|number| !named.contains(&number))
-            || *name == NEW_MANIFEST
+            || [NEW_GUIDE, NEW_MANIFEST].contains(&&name[..])
     };
     let mut unnamed: Vec<String> = names.iter().filter(is_unnamed).cloned().collect();
     for name in &unnamed {

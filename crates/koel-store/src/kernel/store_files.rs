@@ -23,6 +23,10 @@ use crate::Error;
 pub(crate) const MANIFEST: &str = "MANIFEST";
 /// The next manifest while it is being written.
 pub(crate) const NEW_MANIFEST: &str = "MANIFEST.new";
+/// The guide of an ordered store.
+pub(crate) const GUIDE: &str = "GUIDE";
+/// The next one while it is being written.
+pub(crate) const NEW_GUIDE: &str = "GUIDE.new";
 /// The file whose lock is that of the folder. It is empty and stays in the folder.
 pub(crate) const LOCK: &str = "LOCK";
 
@@ -59,6 +63,8 @@ pub(crate) const SEGMENT: FileKind = FileKind { suffix: ".log", magic: *b"koello
 pub(crate) const HINT: FileKind = FileKind { suffix: ".hint", magic: *b"koelhnt\n", version: 1 };
 /// A table.
 pub(crate) const TABLE: FileKind = FileKind { suffix: ".table", magic: *b"koeltbl\n", version: 1 };
+/// The guide. It is the only one of its kind, so no name has its number.
+pub(crate) const GUIDE_KIND: FileKind = FileKind { suffix: "", magic: *b"koelgid\n", version: 1 };
 
 /// Bytes of the header.
 pub(crate) const HEADER: usize = 40;

@@ -22,6 +22,7 @@ use super::entry::Entry;
 use super::memtable::{Memtable, MemtableCursor};
 use super::store::Store;
 use super::table::{Table, TableBuilder};
+use super::tend::TABLES_AT_CLOSE;
 use super::version::{State, Version};
 use super::wal::check_lengths;
 use super::write::MOST_RUNS;
@@ -259,6 +260,7 @@ impl Store {
         if let Some(file) = lock(&self.prepared).take() {
             self.remove_unnamed(&file.name);
         }
+        self.save_guide(TABLES_AT_CLOSE);
         self.log.close(|end| {
             let mut manifest = lock(&self.manifest);
             if manifest.clean {

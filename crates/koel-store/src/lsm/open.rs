@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use super::compaction::Filter;
+use super::guide::Guide;
 use super::memtable::Memtable;
 use super::options::LsmOptions;
 use super::snapshots::Snapshots;
@@ -40,6 +41,9 @@ impl Store {
         };
         let named = (&manifest, &names[..]);
         let removed = recovery::remove_leftovers(&*folder, named, next, read_only, last)?;
+        if !read_only {
+            Guide::remove_later(&*folder, (manifest.salt, manifest.number))?;
+        }
         let replayed = files.iter().map(|file| file.end()).sum();
         let was_closed = manifest.clean;
         let mut open_report = OpenReport { was_closed, replayed, removed, ..OpenReport::default() };
@@ -68,6 +72,7 @@ impl Store {
             flushing: Mutex::default(),
             jobs: Mutex::default(),
             versions: Mutex::default(),
+            saved_guide: Mutex::default(),
             next_number: AtomicU64::new(first_number(&names, &manifest)),
             manifest: Mutex::new(manifest),
             threads: Threads::default(),

@@ -7,7 +7,8 @@
 //! 3. `flushing`: one memtable at a time becomes a table.
 //! 4. `versions`: every change of the version.
 //! 5. `manifest`: the manifest on disk, and every change of the state but for a new guide.
-//! 6. `prepared`, `jobs`, `state`, `snapshots`, and how far the log is durable: held for moments.
+//! 6. `saved_guide`: one guide at a time is written to disk.
+//! 7. `prepared`, `jobs`, `state`, `snapshots`, and how far the log is durable: held for moments.
 //!
 //! Readers take a read lock of `state` for a moment, and nothing else.
 
@@ -51,6 +52,8 @@ pub(super) struct Store {
     /// Which runs a merge leaves alone.
     pub(super) jobs: Mutex<Jobs>,
     pub(super) versions: Mutex<()>,
+    /// The numbers of the runs that the guide on disk knows.
+    pub(super) saved_guide: Mutex<Vec<u64>>,
     pub(super) manifest: Mutex<Manifest>,
     /// The number of the next file.
     pub(super) next_number: AtomicU64,

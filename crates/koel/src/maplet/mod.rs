@@ -194,6 +194,12 @@ impl<S: Store> Maplet<S> {
         self.body.false_candidates()
     }
 
+    /// Bits of a value: values are less than `1 << value_bits()`. O(1).
+    #[must_use]
+    pub fn value_bits(&self) -> u32 {
+        self.body.layout().value_bits()
+    }
+
     /// Bits of [`size_in_bytes`](Self::size_in_bytes) per entry of the
     /// [`capacity`](Self::capacity). Once it [has grown](Self::has_grown), the size follows the
     /// entries: then per pair of [`len`](Self::len).

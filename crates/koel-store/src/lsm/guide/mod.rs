@@ -12,13 +12,14 @@
 //! * It never misses a run that it knows and that has the key. An absent key has 0.004 candidates
 //!   on average.
 //! * It is not the truth: it is built from the hashes of the tables, and can be built again at any
-//!   time. Without one, a read asks every run.
+//!   time. Without one, a read asks every run. `file` keeps it for the next opening.
 //! * Every key of a run was added at least once for each time that its hash is among the hashes of
 //!   the run. So pairs can be moved and removed one by one, though equal ones cannot be told apart.
 //!
 //! Cost for each million pairs: 2 MB; a millisecond for a copy, one for new ids, 100 ms to build.
 //! docs/decisions/0027-guide.md has the figures.
 
+mod file;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,8 @@ use std::sync::Arc;
 use std::{array, iter};
 
 use koel::{KeyHash, Maplet, Values};
+
+pub(super) use self::file::{KnownRun, Owner};
 
 use crate::Error;
 use crate::kernel::memory::push;
@@ -147,14 +150,14 @@ impl Guide {
             // What cannot be read whole is not added in part.
             new.extend(runs.iter().filter(is_new).filter(|run| is_readable(*run)));
         }
-        if new.is_empty() && !has_gone {
+        let pairs: u64 = runs.iter().map(HashedKeys::keys).sum();
+        if new.is_empty() && !has_gone && !self.is_outgrown::<K>(pairs, &[]) {
             return Ok(None);
         }
         let mut next = self.try_clone()?;
         merges.iter().for_each(|merge| next.follow_merge(merge));
         next.forget(is_live);
         new.retain(|run| next.id_of(run.number()).is_none());
-        let pairs: u64 = runs.iter().map(HashedKeys::keys).sum();
         let mut is_outgrown = next.is_outgrown(pairs, &new);
         for run in new.into_iter().take(next.free_ids()) {
             is_outgrown = is_outgrown || !next.add_run(run, pairs)?;

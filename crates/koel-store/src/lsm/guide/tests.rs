@@ -3,9 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use tempfile::TempDir;
 use testkit::keys::{hashes, splitmix64};
 
 use super::*;
+use crate::kernel::disk::DiskFolder;
+use crate::kernel::files::Folder;
+use crate::kernel::manifest::RunEntry;
+use crate::kernel::store_files::GUIDE;
 
 /// A run: its number, and its hashes, as many times as keys have them.
 #[derive(Clone, Default)]
@@ -33,6 +38,18 @@ impl HashedKeys for Run {
     }
 }
 
+/// The store of all guides here: its salt, and the next number of a file.
+const OWNER: Owner = (5, 1000);
+
+/// What the manifest says of runs.
+fn known(runs: &[Run]) -> Vec<KnownRun> {
+    let entry = |run: &Run| {
+        let (number, entries) = (run.0, run.keys());
+        RunEntry { number, bytes: entries * 9, entries, first_sequence: 1, last_sequence: number }
+    };
+    runs.iter().map(|run| (entry(run), run.keys())).collect()
+}
+
 /// The number of a run that cannot be read.
 const UNREADABLE: u64 = 1 << 40;
 
@@ -46,6 +63,10 @@ struct Model {
     last_number: u64,
     state: u64,
     most_in_side: u64,
+    disk: DiskFolder,
+    /// Whether there is a guide on it.
+    is_saved: bool,
+    _temporary: TempDir,
 }
 
 impl Model {
@@ -53,7 +74,34 @@ impl Model {
         let options = GuideOptions { id_bits, least: 16 };
         let guide = Guide::build::<Run>(&[], options).unwrap();
         let (runs, merges) = (Vec::new(), Vec::new());
-        Self { guide, runs, merges, last_number: 0, state: seed, most_in_side: 0 }
+        let temporary = tempfile::tempdir().unwrap();
+        let disk = DiskFolder::new(temporary.path()).unwrap();
+        let (last_number, most_in_side, is_saved) = (0, 0, false);
+        let _temporary = temporary;
+        Self {
+            guide,
+            runs,
+            merges,
+            last_number,
+            state: seed,
+            most_in_side,
+            disk,
+            is_saved,
+            _temporary,
+        }
+    }
+
+    /// Saves the guide, or goes on with the one that was saved last, which may know other runs.
+    fn save_or_load(&mut self) {
+        let known = known(&self.runs);
+        if self.below(2) == 0 {
+            self.guide.save(&self.disk, OWNER, &known).unwrap();
+            self.is_saved = true;
+        } else if self.is_saved {
+            let loaded = Guide::load(&self.disk, OWNER, &known, self.guide.options).unwrap();
+            self.guide = loaded.expect("it is sound");
+            self.merges.clear();
+        }
     }
 
     /// A number below `end`.
@@ -71,6 +119,7 @@ impl Model {
     fn flush(&mut self, hashes: Vec<u64>) {
         let run = self.run(hashes);
         self.runs.insert(0, run);
+        self.save_or_load();
         if self.below(3) > 0 {
             self.follow();
         }
@@ -110,6 +159,7 @@ impl Model {
         let named = output.as_ref().map(|run| (run.number(), run.keys()));
         self.merges.push(Arc::new(Merge { inputs, output: named, surplus }));
         self.runs.extend(output);
+        self.save_or_load();
         if self.below(3) > 0 {
             self.follow();
         }
@@ -247,4 +297,65 @@ fn sizes_and_false_candidates_keep_the_promise() {
         assert!(f64::from(wrong) <= 1.15 * RATE * 1e5, "{wrong} of 100,000");
     }
     assert!(guide.side_len() < 40, "{}", guide.side_len());
+}
+
+/// Returns three runs, and a disk with their guide.
+fn saved_guide() -> (Vec<Run>, GuideOptions, DiskFolder, TempDir) {
+    let runs: Vec<Run> = (1..=3).map(|run| Run(run, hashes(run, 60).collect())).collect();
+    let (options, temporary) =
+        (GuideOptions { id_bits: 2, least: 16 }, tempfile::tempdir().unwrap());
+    let disk = DiskFolder::new(temporary.path()).unwrap();
+    Guide::build(&runs, options).unwrap().save(&disk, OWNER, &known(&runs)).unwrap();
+    (runs, options, disk, temporary)
+}
+
+#[test]
+fn a_damaged_guide_is_none() {
+    let (runs, options, disk, temporary) = saved_guide();
+    let path = temporary.path().join(GUIDE);
+    let load = || Guide::load(&disk, OWNER, &known(&runs), options).unwrap();
+    assert_eq!(load().expect("it is sound").named().count(), 3);
+    let sound = std::fs::read(&path).unwrap();
+    for at in 0..sound.len() {
+        let mut bytes = sound.clone();
+        bytes[at] ^= 1 << (at % 8);
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(load().is_none(), "byte {at} is damaged");
+        std::fs::write(&path, &sound[..at]).unwrap();
+        assert!(load().is_none(), "cut at {at}");
+    }
+    std::fs::write(&path, &sound).unwrap();
+    for owner in [(OWNER.0 + 1, OWNER.1), (OWNER.0, OWNER.1 - 1)] {
+        assert!(Guide::load(&disk, owner, &known(&runs), options).unwrap().is_none(), "{owner:?}");
+    }
+    Guide::remove_later(&disk, OWNER).unwrap();
+    assert!(load().is_some());
+    Guide::remove_later(&disk, (OWNER.0, OWNER.1 - 1)).unwrap();
+    assert!(!path.exists());
+    std::fs::write(&path, &sound).unwrap();
+    let other = GuideOptions { id_bits: 3, ..options };
+    assert!(Guide::load(&disk, OWNER, &known(&runs), other).unwrap().is_none(), "fewer ids");
+    disk.remove(GUIDE).unwrap();
+    assert!(load().is_none());
+}
+
+#[test]
+fn a_saved_guide_knows_a_run_by_all_that_the_manifest_says_of_it() {
+    let (runs, options, disk, _temporary) = saved_guide();
+    let sound = known(&runs);
+    let changes: [fn(&mut KnownRun); 6] = [
+        |(run, _)| run.number += 10,
+        |(run, _)| run.bytes += 1,
+        |(run, _)| run.entries += 1,
+        |(run, _)| run.first_sequence += 1,
+        |(run, _)| run.last_sequence += 1,
+        |(_, keys)| *keys += 1,
+    ];
+    for change in changes {
+        let mut other = sound.clone();
+        change(&mut other[1]);
+        let guide = Guide::load(&disk, OWNER, &other, options).unwrap().expect("it is sound");
+        assert_eq!(guide.named().map(|(number, _)| number).collect::<Vec<_>>(), [1, 3]);
+        assert!(guide.names.contains(&Name::Gone));
+    }
 }
