@@ -157,6 +157,12 @@ pub enum Error {
         /// Why the last flush or merge failed, if it did.
         reason: Option<String>,
     },
+    /// Something that a transaction has read was written by others since. Nothing was written.
+    #[error(
+        "another write has changed what the transaction read; begin again with a new transaction; \
+         nothing was written"
+    )]
+    Conflict,
     /// A key of an ingestion does not come after the one before it. Nothing was ingested.
     #[error(
         "the key of entry {entry} (counted from 0) does not come after the one before it; sort the \

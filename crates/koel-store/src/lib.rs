@@ -31,4 +31,5 @@ pub use kernel::store_files::StoreKind;
 pub use log::{CompactReport, Iter, Keys, LogOptions, LogStats, LogStore, ValueReader};
 pub use lsm::{
     CompactionPolicy, Compression, LsmOptions, LsmStats, LsmStore, Range, RunStats, Snapshot,
+    Transaction, TransactionRange,
 };

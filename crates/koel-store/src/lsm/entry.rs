@@ -53,6 +53,15 @@ pub(super) fn hash_of(key: &[u8], seed: u64) -> u64 {
     xxh3_64_with_seed(key, seed)
 }
 
+/// The keys of a damaged block: those after the first key and up to the second. The first may have
+/// versions in it, too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lost {
+    /// `None` if there are no keys before.
+    pub(super) after: Option<Vec<u8>>,
+    pub(super) until: Vec<u8>,
+}
+
 /// A place in entries that are in order. A new cursor is before the first entry.
 ///
 /// After an error the cursor is at no entry, and has to be placed again with one of the calls that
@@ -79,6 +88,12 @@ pub(super) trait Cursor: Debug + Send {
 
     /// Moves to the previous entry: to the last one if the cursor is after it.
     fn previous(&mut self) -> Result<(), Error>;
+
+    /// Returns which keys a move did not find because of damage, if the last move failed and that
+    /// is known.
+    fn lost(&self) -> Option<&Lost> {
+        None
+    }
 }
 
 #[cfg(test)]

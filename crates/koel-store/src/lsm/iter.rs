@@ -18,7 +18,7 @@ use std::fmt::Debug;
 use std::iter::FusedIterator;
 use std::ops::Bound;
 
-use super::entry::{Cursor, Entry, LAST_SEQUENCE, cmp_places};
+use super::entry::{Cursor, Entry, LAST_SEQUENCE, Lost, cmp_places};
 use crate::Error;
 use crate::kernel::memory;
 
@@ -190,6 +190,10 @@ impl Cursor for MergeCursor {
             None => Ok(()),
         }
     }
+
+    fn lost(&self) -> Option<&Lost> {
+        self.sources.iter().find_map(|source| source.lost())
+    }
 }
 
 /// What a range reads: the memtables and tables of one moment, which exist as long as this does.
@@ -202,16 +206,21 @@ pub(super) trait Sources: Debug + Send {
 const STEPS: usize = if cfg!(test) { 3 } else { 8 };
 
 /// A key and its value.
-type Pair = (Vec<u8>, Vec<u8>);
+pub(super) type Pair = (Vec<u8>, Vec<u8>);
 
 /// An iterator over the keys of a range and their values, in the order of the keys or, with
 /// [`rev`](Iterator::rev), in the opposite order. Both ends can be taken in turn.
 ///
 /// It shows one moment, whatever is written meanwhile, and reads as it goes: in memory it has a
-/// block of each table. After an error it ends.
+/// block of each table.
+///
+/// A damaged block is an error once ([`Error::Damaged`]), and then the iterator goes on behind it.
+/// Left out are all keys between the entries of that table on both sides of the block, and the
+/// nearer one of them at most, whatever other tables have of them. So no entry is an older one of
+/// its key, and nothing is left out without an error. After any other error it ends.
 #[derive(Debug)]
-pub struct Range<'a> {
-    sources: Box<dyn Sources + 'a>,
+pub struct Range {
+    sources: Box<dyn Sources>,
     sequence: u64,
     /// Everything before was returned, or is not in the range.
     from: Bound<Vec<u8>>,
@@ -220,26 +229,28 @@ pub struct Range<'a> {
     front: Option<MergeCursor>,
     back: Option<MergeCursor>,
     has_ended: bool,
+    /// The error that comes next at the front.
+    failure: Option<Error>,
     /// Memory for a key.
     key: Vec<u8>,
 }
 
-impl<'a> Range<'a> {
+impl Range {
     /// Returns the entries between two bounds that a read at `sequence` sees.
     pub(super) fn new(
-        sources: Box<dyn Sources + 'a>,
+        sources: Box<dyn Sources>,
         sequence: u64,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
     ) -> Result<Self, Error> {
         let (from, to) = (copy_of(from)?, copy_of(to)?);
-        let (front, back, has_ended, key) = (None, None, false, Vec::new());
-        Ok(Self { sources, sequence, from, to, front, back, has_ended, key })
+        let (front, back, has_ended, failure, key) = (None, None, false, None, Vec::new());
+        Ok(Self { sources, sequence, from, to, front, back, has_ended, failure, key })
     }
 
     /// Returns the entries whose key starts with `prefix`.
     pub(super) fn prefix(
-        sources: Box<dyn Sources + 'a>,
+        sources: Box<dyn Sources>,
         sequence: u64,
         prefix: &[u8],
     ) -> Result<Self, Error> {
@@ -258,17 +269,21 @@ impl<'a> Range<'a> {
         Self::new(sources, sequence, Bound::Included(prefix), to)
     }
 
+    /// Returns the bounds of what is left.
+    pub(super) fn bounds(&self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+        (self.from.clone(), self.to.clone())
+    }
+
     fn next_pair(&mut self) -> Result<Option<Pair>, Error> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
         let cursor = match &mut self.front {
             Some(front) => front,
             None => {
-                let mut cursor = MergeCursor::new(self.sources.cursors());
-                match &self.from {
-                    Bound::Included(key) => cursor.seek(key, LAST_SEQUENCE)?,
-                    Bound::Excluded(key) => cursor.seek(key, 0)?,
-                    Bound::Unbounded => cursor.first()?,
-                }
-                self.front.insert(cursor)
+                let cursor = self.front.insert(MergeCursor::new(self.sources.cursors()));
+                seek_to(cursor, &self.from)?;
+                cursor
             }
         };
         while let Some(entry) = cursor.entry() {
@@ -287,10 +302,12 @@ impl<'a> Range<'a> {
                 None => None,
             };
             exclude(&mut self.from, entry.key)?;
-            cursor.next()?;
+            let moved = cursor.next();
             if found.is_some() {
+                self.failure = moved.err();
                 return Ok(found);
             }
+            moved?;
         }
         Ok(None)
     }
@@ -299,7 +316,7 @@ impl<'a> Range<'a> {
         let cursor = match &mut self.back {
             Some(back) => back,
             None => {
-                let mut cursor = MergeCursor::new(self.sources.cursors());
+                let cursor = self.back.insert(MergeCursor::new(self.sources.cursors()));
                 match &self.to {
                     Bound::Excluded(key) => cursor.seek_before(key)?,
                     Bound::Included(key) => {
@@ -310,7 +327,7 @@ impl<'a> Range<'a> {
                     }
                     Bound::Unbounded => cursor.last()?,
                 }
-                self.back.insert(cursor)
+                cursor
             }
         };
         while let Some(entry) = cursor.entry() {
@@ -330,10 +347,50 @@ impl<'a> Range<'a> {
         Ok(None)
     }
 
-    /// Ends the iteration at its end or at an error.
-    fn item(&mut self, found: Result<Option<Pair>, Error>) -> Option<Result<Pair, Error>> {
-        self.has_ended |= !matches!(found, Ok(Some(_)));
+    /// Goes on behind a damaged block. Ends the iteration at its end or at another error.
+    fn item(
+        &mut self,
+        found: Result<Option<Pair>, Error>,
+        go_on: fn(&mut Self) -> bool,
+    ) -> Option<Result<Pair, Error>> {
+        self.has_ended = match &found {
+            Ok(pair) => pair.is_none(),
+            Err(Error::Damaged { .. }) => !go_on(self),
+            Err(_) => true,
+        };
         found.transpose()
+    }
+
+    /// Leaves the keys of a damaged block behind. Returns false if they are not known.
+    fn go_on_forward(&mut self) -> bool {
+        let front = self.front.take();
+        let lost = front.as_ref().and_then(|front| front.lost());
+        let is_new = |lost: &&Lost| is_within(&self.from, &lost.until, |key, from| key > from);
+        let Some(lost) = lost.filter(is_new) else { return false };
+        // The next key that there can be: a search for the last one would lead into the block.
+        let mut behind = lost.until.clone();
+        behind.push(0);
+        self.from = Bound::Included(behind);
+        true
+    }
+
+    /// The same from the back.
+    fn go_on_backward(&mut self) -> bool {
+        let back = self.back.take();
+        let after = back.as_ref().and_then(|back| back.lost()?.after.as_ref());
+        let is_new = |after: &&Vec<u8>| is_within(&self.to, after, |key, to| key < to);
+        let Some(after) = after.filter(is_new) else { return false };
+        self.to = Bound::Excluded(after.clone());
+        true
+    }
+}
+
+/// Moves to the first entry that is not before a bound.
+pub(super) fn seek_to(cursor: &mut dyn Cursor, from: &Bound<Vec<u8>>) -> Result<(), Error> {
+    match from {
+        Bound::Included(key) => cursor.seek(key, LAST_SEQUENCE),
+        Bound::Excluded(key) => cursor.seek(key, 0),
+        Bound::Unbounded => cursor.first(),
     }
 }
 
@@ -383,7 +440,7 @@ fn copy_of(bound: Bound<&[u8]>) -> Result<Bound<Vec<u8>>, Error> {
 /// Returns whether `key` is on the right side of a bound, as `is_beyond` says for a bound that is
 /// excluded.
 #[inline]
-fn is_within(
+pub(super) fn is_within(
     bound: &Bound<Vec<u8>>,
     key: &[u8],
     is_beyond: impl FnOnce(&[u8], &[u8]) -> bool,
@@ -407,7 +464,7 @@ fn exclude(bound: &mut Bound<Vec<u8>>, key: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-impl Iterator for Range<'_> {
+impl Iterator for Range {
     type Item = Result<(Vec<u8>, Vec<u8>), Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -415,21 +472,21 @@ impl Iterator for Range<'_> {
             return None;
         }
         let found = self.next_pair();
-        self.item(found)
+        self.item(found, Self::go_on_forward)
     }
 }
 
-impl DoubleEndedIterator for Range<'_> {
+impl DoubleEndedIterator for Range {
     fn next_back(&mut self) -> Option<Self::Item> {
         if self.has_ended {
             return None;
         }
         let found = self.previous_pair();
-        self.item(found)
+        self.item(found, Self::go_on_backward)
     }
 }
 
-impl FusedIterator for Range<'_> {}
+impl FusedIterator for Range {}
 
 #[cfg(test)]
 mod tests;

@@ -21,6 +21,7 @@ use super::memtable::Take;
 use super::options::LsmOptions;
 use super::snapshot::{Snapshot, bounds};
 use super::store::{LsmStats, Store};
+use super::transaction::Transaction;
 use super::wal::{MAX_KEY, MAX_VALUE};
 use crate::Error;
 use crate::kernel::access::FolderLock;
@@ -127,6 +128,7 @@ impl LsmOptions {
         }
         if store.options.background {
             start(&opened.store, &mut opened.threads)?;
+            opened.store.runs_changed();
         }
         Ok(opened)
     }
@@ -248,15 +250,35 @@ impl LsmStore {
         Snapshot::new(self.store.clone())
     }
 
+    /// Begins a transaction: reads of this moment, and writes that are made together if nothing of
+    /// what was read has changed by then.
+    #[must_use]
+    pub fn transaction(&self) -> Transaction {
+        Transaction::new(self.store.clone())
+    }
+
     /// Returns the entries of a range of keys as of this moment, in order, from both ends.
     ///
-    /// Lazy: it reads blocks as it goes. As long as it lives, the files of the tables that it reads
-    /// take space on disk, even if they were merged.
+    /// Lazy: it reads blocks as it goes. It borrows nothing, and can outlive the store. As long as
+    /// it lives, the files of the tables that it reads take space on disk, even if they were merged.
+    ///
+    /// Keys can be slices, arrays or vectors. For a pair of bounds of slices the type has to be said:
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = koel_store::LsmStore::open(folder.path())?;
+    /// use std::ops::Bound;
+    ///
+    /// let (from, to) = (Bound::Excluded(&b"a"[..]), Bound::Unbounded);
+    /// assert_eq!(store.range::<&[u8]>((from, to))?.count(), 0);
+    /// assert_eq!(store.range(b"a"..b"z")?.count(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Damaged`], and I/O errors. Each entry can be such an error, too; then it is the
     /// last one.
-    pub fn range<K: AsRef<[u8]>>(&self, keys: impl RangeBounds<K>) -> Result<Range<'_>, Error> {
+    pub fn range<K: AsRef<[u8]>>(&self, keys: impl RangeBounds<K>) -> Result<Range, Error> {
         let (from, to) = bounds(&keys);
         let state = self.store.state.load();
         self.store.range_in(state, self.store.snapshots.visible(), from, to)
@@ -266,7 +288,7 @@ impl LsmStore {
     ///
     /// # Errors
     /// As [`range`](Self::range).
-    pub fn prefix(&self, prefix: &[u8]) -> Result<Range<'_>, Error> {
+    pub fn prefix(&self, prefix: &[u8]) -> Result<Range, Error> {
         let state = self.store.state.load();
         self.store.prefix_in(state, self.store.snapshots.visible(), prefix)
     }
@@ -275,7 +297,7 @@ impl LsmStore {
     ///
     /// # Errors
     /// As [`range`](Self::range).
-    pub fn iter(&self) -> Result<Range<'_>, Error> {
+    pub fn iter(&self) -> Result<Range, Error> {
         self.range::<&[u8]>(..)
     }
 

@@ -7,6 +7,7 @@
 //! | `lsm_store.rs` | the public type, and its threads |
 //! | `verify.rs` | reading everything: to check it, or to save what is left of it |
 //! | `checkpoint.rs` | a consistent copy |
+//! | `transaction.rs` | writes that are made if nothing that was read has changed |
 //! | `snapshot.rs` | a view of the store as of one moment |
 //! | `open.rs` | opening: what is sound, what is damage, what is a torn end |
 //! | `write.rs` | writing, and waiting while merges are behind |
@@ -19,7 +20,7 @@
 //! | `switch.rs`, `snapshots.rs` | what readers and writers share |
 //! | `version.rs` | the memtables, runs and guide of one moment |
 //! | `wal.rs` | the log: entries that are in no table yet |
-//! | `memtable.rs` | the newest entries, in memory |
+//! | `memtable/` | the newest entries, in memory |
 //! | `options.rs` | how a store is opened |
 //! | `compaction/` | which runs are merged, and what is kept |
 //! | `iter.rs` | entries of memtables and tables as one sequence; ranges |
@@ -46,6 +47,7 @@ mod store;
 mod switch;
 mod table;
 mod tend;
+mod transaction;
 mod verify;
 mod version;
 mod wal;
@@ -57,3 +59,4 @@ pub use lsm_store::LsmStore;
 pub use options::{Compression, LsmOptions};
 pub use snapshot::Snapshot;
 pub use store::{LsmStats, RunStats};
+pub use transaction::{Transaction, TransactionRange};

@@ -6,6 +6,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use super::entry::LAST_SEQUENCE;
 use super::iter::Range;
 use super::memtable::Take;
 use super::store::Store;
@@ -111,6 +112,25 @@ impl Store {
         Ok(None)
     }
 
+    /// Returns the sequence number of the newest version of `key`, if that is after `sequence`;
+    /// otherwise that or a lesser number.
+    pub(super) fn newest_in(&self, state: &State, key: &[u8], sequence: u64) -> Result<u64, Error> {
+        let hash = self.hash(key);
+        if let Some(newest) = state.memtables().find_map(|memtable| memtable.newest(key, hash)) {
+            return Ok(newest);
+        }
+        let candidates = state.version.candidates(hash);
+        for run in state.version.runs.iter().filter(|run| run.is_in(candidates)) {
+            if run.table.info().last_sequence <= sequence {
+                break;
+            }
+            if let Some(found) = run.table.get(key, hash, LAST_SEQUENCE)? {
+                return Ok(found.sequence);
+            }
+        }
+        Ok(0)
+    }
+
     /// Counts a read without a guide. Asks for one if that happens often.
     #[cold]
     fn note_unguided(&self, version: &Version) {
@@ -129,7 +149,7 @@ impl Store {
         sequence: u64,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-    ) -> Result<Range<'_>, Error> {
+    ) -> Result<Range, Error> {
         Range::new(Box::new(StateSources(state)), sequence, from, to)
     }
 
@@ -139,7 +159,7 @@ impl Store {
         state: Arc<State>,
         sequence: u64,
         prefix: &[u8],
-    ) -> Result<Range<'_>, Error> {
+    ) -> Result<Range, Error> {
         Range::prefix(Box::new(StateSources(state)), sequence, prefix)
     }
 }

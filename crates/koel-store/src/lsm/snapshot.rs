@@ -48,6 +48,10 @@ impl Snapshot {
         Self { store, sequence, state }
     }
 
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
     fn state(&self) -> Arc<State> {
         self.state.clone().unwrap_or_else(|| self.store.state.load())
     }
@@ -76,7 +80,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`LsmStore::range`](super::LsmStore::range).
-    pub fn range<K: AsRef<[u8]>>(&self, keys: impl RangeBounds<K>) -> Result<Range<'_>, Error> {
+    pub fn range<K: AsRef<[u8]>>(&self, keys: impl RangeBounds<K>) -> Result<Range, Error> {
         let (from, to) = bounds(&keys);
         self.store.range_in(self.state(), self.sequence, from, to)
     }
@@ -85,7 +89,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`range`](Self::range).
-    pub fn prefix(&self, prefix: &[u8]) -> Result<Range<'_>, Error> {
+    pub fn prefix(&self, prefix: &[u8]) -> Result<Range, Error> {
         self.store.prefix_in(self.state(), self.sequence, prefix)
     }
 
@@ -93,7 +97,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`range`](Self::range).
-    pub fn iter(&self) -> Result<Range<'_>, Error> {
+    pub fn iter(&self) -> Result<Range, Error> {
         self.range::<&[u8]>(..)
     }
 }

@@ -140,6 +140,18 @@ pub(super) struct State {
 }
 
 impl State {
+    /// Returns a cursor for each memtable, and for each run that has entries after `sequence`.
+    pub(super) fn cursors_after(&self, sequence: u64) -> Vec<Box<dyn Cursor>> {
+        let memtables = self
+            .memtables()
+            .map(|memtable| Box::new(MemtableCursor::new(memtable.clone())) as Box<dyn Cursor>);
+        let runs = self.version.runs.iter();
+        let runs = runs.filter(|run| run.table.info().last_sequence > sequence);
+        memtables
+            .chain(runs.map(|run| Box::new(run.table.cursor(true)) as Box<dyn Cursor>))
+            .collect()
+    }
+
     /// Returns the memtables, youngest first.
     pub(super) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
         std::iter::once(&self.active).chain(self.sealed.iter().rev())
@@ -160,13 +172,7 @@ pub(super) struct StateSources(pub(super) Arc<State>);
 
 impl Sources for StateSources {
     fn cursors(&self) -> Vec<Box<dyn Cursor>> {
-        let memtables = self
-            .0
-            .memtables()
-            .map(|memtable| Box::new(MemtableCursor::new(memtable.clone())) as Box<dyn Cursor>);
-        let runs = self.0.version.runs.iter();
-        memtables
-            .chain(runs.map(|run| Box::new(run.table.cursor(true)) as Box<dyn Cursor>))
-            .collect()
+        // Every entry has a number.
+        self.0.cursors_after(0)
     }
 }

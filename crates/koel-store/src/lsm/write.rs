@@ -31,13 +31,27 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 impl Store {
     pub(super) fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
+        self.write_if(batch, durability, || Ok(()))
+    }
+
+    /// Makes the writes if `check` agrees. No other write is made between the two.
+    pub(super) fn write_if(
+        &self,
+        batch: &Batch,
+        durability: Durability,
+        check: impl Fn() -> Result<(), Error>,
+    ) -> Result<(), Error> {
         check_batch(batch, self.options.max_batch_bytes)?;
-        let position = self.append(batch)?;
+        let position = self.append(batch, check)?;
         self.log.wait_durable(position, durability).map_err(Error::in_doubt)
     }
 
     /// Appends a batch to the log and the memtable, once there is room. Returns where it ends.
-    fn append(&self, batch: &Batch) -> Result<LogPosition, Error> {
+    fn append(
+        &self,
+        batch: &Batch,
+        check: impl Fn() -> Result<(), Error>,
+    ) -> Result<LogPosition, Error> {
         loop {
             if self.options.background {
                 self.wait_for_room(batch.bytes().len() as u64)?;
@@ -48,6 +62,7 @@ impl Store {
                 return Ok(end.position());
             }
             if self.make_room(&mut end)? {
+                check()?;
                 return self.append_now(&mut end, batch);
             }
         }

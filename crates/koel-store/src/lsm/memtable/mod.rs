@@ -18,7 +18,7 @@ pub(super) use list::Written;
 
 use self::keys::Keys;
 use self::list::{List, Place};
-use super::entry::hash_of;
+use super::entry::{LAST_SEQUENCE, hash_of};
 use crate::Error;
 use crate::kernel::threads::Counter;
 
@@ -86,6 +86,17 @@ impl Memtable {
 
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Returns the sequence number of the newest version of `key`, if there is one. `hash` is that
+    /// of the key.
+    pub(super) fn newest(&self, key: &[u8], hash: u64) -> Option<u64> {
+        if !self.keys.may_have(hash) {
+            return None;
+        }
+        let place = Place::new(key, LAST_SEQUENCE);
+        let node = self.list.node(self.list.first_from(&place)?);
+        node.cmp_key(&place).is_eq().then(|| node.sequence())
     }
 
     /// Returns the newest version of `key` whose sequence number is at most `sequence`, if there is

@@ -11,7 +11,7 @@ use super::block::Block;
 use super::frame::{Handle, Kind};
 use super::reader::Table;
 use crate::Error;
-use crate::lsm::entry::{Cursor, Entry, LAST_SEQUENCE};
+use crate::lsm::entry::{Cursor, Entry, LAST_SEQUENCE, Lost};
 
 /// A place in a table.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub(in crate::lsm) struct TableCursor {
     key: Vec<u8>,
     sequence: u64,
     value: Option<Range<usize>>,
+    /// What the last move did not find.
+    lost: Option<Lost>,
 }
 
 #[derive(Debug)]
@@ -46,6 +48,22 @@ enum Place {
     Before,
     At,
     After,
+}
+
+impl Step {
+    /// Returns which keys the block has to which this step leads.
+    fn keys_below(&self) -> Option<Lost> {
+        let key_at = |index: usize| {
+            let mut key = Vec::new();
+            self.block.entry(index)?.copy_key(&mut key).ok()?;
+            Some(key)
+        };
+        let after = match self.index.checked_sub(1) {
+            Some(before) => Some(key_at(before)?),
+            None => None,
+        };
+        Some(Lost { after, until: key_at(self.index)? })
+    }
 }
 
 /// What to look for in each index block on the way down.
@@ -71,6 +89,7 @@ impl Table {
             key: Vec::new(),
             sequence: 0,
             value: None,
+            lost: None,
         }
     }
 }
@@ -108,6 +127,24 @@ impl TableCursor {
         let data = self.data()?;
         let index = self.index_of(target, data, self.handle)?;
         if index == data.count() { self.next_block() } else { self.load(index) }
+    }
+
+    /// Goes down from the root to the last entry before a key. Reads no block behind that.
+    fn place_before(&mut self, key: &[u8]) -> Result<(), Error> {
+        self.leave(Place::Before);
+        let (root, at) = self.table.root();
+        let (root, height) = (root.clone(), self.table.height());
+        let target = Target::AtOrAfter(key, LAST_SEQUENCE);
+        if root.count() == 0 {
+            return Ok(());
+        }
+        if !self.descend(root, at, height, target)? {
+            return self.place_at(Target::Last);
+        }
+        match self.index_of(target, self.data()?, self.handle)? {
+            0 => self.previous_block(),
+            index => self.load(index - 1),
+        }
     }
 
     /// Returns the first entry of a block at the target or after it.
@@ -211,10 +248,11 @@ impl TableCursor {
         Ok(())
     }
 
-    /// After an error the cursor is at no entry.
+    /// After an error the cursor is at no entry, and knows what it lost.
     #[inline]
     fn checked(&mut self, moved: Result<(), Error>) -> Result<(), Error> {
         if moved.is_err() {
+            self.lost = self.path.last().and_then(Step::keys_below);
             self.leave(Place::After);
         }
         moved
@@ -235,8 +273,8 @@ impl Cursor for TableCursor {
     }
 
     fn seek_before(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.seek(key, LAST_SEQUENCE)?;
-        self.previous()
+        let moved = self.place_before(key);
+        self.checked(moved)
     }
 
     fn first(&mut self) -> Result<(), Error> {
@@ -274,5 +312,9 @@ impl Cursor for TableCursor {
             Place::At => self.previous_block(),
         };
         self.checked(moved)
+    }
+
+    fn lost(&self) -> Option<&Lost> {
+        self.lost.as_ref()
     }
 }

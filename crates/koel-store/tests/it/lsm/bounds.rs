@@ -31,7 +31,7 @@ fn fill(store: &LsmStore, numbers: impl IntoIterator<Item = u32>) -> Result<(), 
     numbers.into_iter().try_for_each(|number| store.put(&key(number), &VALUE, NONE))
 }
 
-/// Returns the files of a store of some runs, none of them merged.
+/// Returns the files of a store of some runs, none of them merged, without a guide.
 fn store_of_runs() -> Result<MemoryFolder, Error> {
     let folder = MemoryFolder::new();
     let store = options().background(false).open_in(Arc::new(folder.clone()))?;
@@ -40,7 +40,9 @@ fn store_of_runs() -> Result<MemoryFolder, Error> {
         store.flush()?;
     }
     store.close()?;
-    Ok(folder)
+    let mut files = folder.contents();
+    files.remove("GUIDE");
+    Ok(MemoryFolder::with(files))
 }
 
 /// Holds the reads of the runs of this moment by other threads.

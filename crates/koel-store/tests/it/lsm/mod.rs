@@ -4,10 +4,13 @@
 mod behaviour;
 mod bounds;
 #[cfg(target_os = "linux")]
+mod damaged_ranges;
 mod memory;
 mod merges;
 mod salvage;
+mod saved_guide;
 mod threads;
+mod transactions;
 pub(crate) mod trial;
 
 use koel_store::{LsmOptions, LsmStore};

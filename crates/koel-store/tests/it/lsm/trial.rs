@@ -137,7 +137,7 @@ fn is_same(found: Option<&(Vec<u8>, Vec<u8>)>, expected: Option<(&Vec<u8>, &Vec<
 }
 
 /// Returns what is left of a range, which must be in order.
-pub(crate) fn collect(range: Range<'_>) -> Result<State, Error> {
+pub(crate) fn collect(range: Range) -> Result<State, Error> {
     let entries: Result<Vec<_>, Error> = range.collect();
     let entries = entries?;
     assert!(entries.is_sorted_by(|one, other| one.0 < other.0), "keys out of order");
