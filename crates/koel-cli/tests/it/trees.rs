@@ -411,3 +411,25 @@ fn an_export_over_read_only_folders_restores_what_is_missing() {
     }
     bash(&shell, "chmod -R u+w tree copy");
 }
+
+/// Once everything belonged to root after its export, without a word.
+#[test]
+fn other_owners_than_the_imported_ones_are_told_once() {
+    let shell = shell_with_tree();
+    for file in ["a.txt", "b.log", "sub/c.txt"] {
+        if std::os::unix::fs::chown(shell.path(&format!("tree/{file}")), Some(4242), None).is_err()
+        {
+            // Only the superuser can give files away. Then nothing has another owner.
+            break;
+        }
+    }
+    let is_root = fs::metadata(shell.path("tree/a.txt")).unwrap().uid() == 4242;
+    shell.ok("store import tree --db db");
+    let ran = shell.ok("store export tree --db db -o copy");
+    let told = "koel: 3 of the restored files, folders and links got another owner or group than \
+                imported; --owners restores them, as the superuser\n";
+    assert_eq!(ran.err, if is_root { told } else { "" });
+    let report = shell.ok("store export tree --db db -o copy --json").json();
+    assert_eq!(report["other_owners"], if is_root { 3 } else { 0 });
+    assert_eq!(shell.ok("store export tree --db db -o owned --owners").err, "");
+}

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 
+use koel_store::Durability;
 use koel_store::LogOptions;
 use koel_store::content::{Archive, Entry, RestoreOptions, Selection, Target, TreeOptions};
 
@@ -124,4 +125,28 @@ fn set_user_id_is_restored_only_with_the_owner() {
         assert_eq!(status.mode() & 0o7777, mode);
         assert_eq!(status.uid(), fs::metadata(&file).unwrap().uid());
     }
+}
+
+/// Once everything belonged to whoever exported it, without a word.
+#[test]
+fn other_owners_than_the_imported_ones_are_counted() {
+    let place = Place::new();
+    place.write("file", "text");
+    place.import("file");
+    let (_, entry) = place.archive.find("file").unwrap();
+    let restored = place.restore("file", &entry, "copy", &RestoreOptions::default());
+    assert_eq!((restored.other_owners, restored.problems), (0, vec![]));
+    // The owner of the version, by docs/FORMAT-STORES.md: after kind, flags, name and mode.
+    let key = [&b"\xffv"[..], &1_u64.to_le_bytes()].concat();
+    let mut value = place.archive.store().get(&key).unwrap().unwrap();
+    let owner = 1 + 12 + 2 + "file".len() + 2 + 2 + 2;
+    let me = fs::metadata(place.path("file")).unwrap().uid();
+    assert_eq!(value[owner..owner + 4], me.to_le_bytes());
+    value[owner..owner + 4].copy_from_slice(&4242_u32.to_le_bytes());
+    place.archive.store().put(&key, &value, Durability::None).unwrap();
+    let (_, entry) = place.archive.find("file").unwrap();
+    let restored = place.restore("file", &entry, "copy", &RestoreOptions::default());
+    assert_eq!((restored.other_owners, restored.problems), (1, vec![]));
+    let all = RestoreOptions::default().owners(true);
+    assert_eq!(place.restore("file", &entry, "copy", &all).other_owners, 0, "not silent either");
 }

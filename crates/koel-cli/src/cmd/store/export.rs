@@ -32,7 +32,7 @@ Examples:
   koel store export --db backups -o all --exclude '*.tmp'       everything
 
 One name is written to FILE itself; several, or all, are written below it under their names.
-Modes and times are restored. Files that exist are replaced; others stay. Folders that are read-only
+Modes and times are restored, owners and groups with --owners only. Files that exist are replaced; others stay. Folders that are read-only
 are made writable for the time of the export.
 A pattern without a slash matches the name of a file or folder at any depth. One with a slash
 matches the whole name, as koel store ls prints it; ** matches any number of folders. A folder
@@ -214,6 +214,7 @@ fn add(total: &mut RestoreReport, report: RestoreReport) {
     total.folders += report.folders;
     total.links += report.links;
     total.length += report.length;
+    total.other_owners += report.other_owners;
     total.problems.extend(report.problems);
 }
 
@@ -233,11 +234,24 @@ fn finish(
     let printed = print_report(args, entries, total);
     let problems = total.problems.iter();
     name::report_problems(problems.map(|it| (&it.name[..], &it.what[..])))?;
+    report_owners(total.other_owners)?;
     if count == 0 && total.problems.is_empty() && !(entries.is_empty() && args.include.is_empty()) {
         output::print_to_stderr("koel: no name matches the patterns\n")?;
         return Ok(Outcome::None);
     }
     printed.map(|()| Outcome::some_if(total.problems.is_empty()))
+}
+
+/// Says once that owners are not those of the import.
+fn report_owners(others: u64) -> Result<(), Failure> {
+    if others == 0 {
+        return Ok(());
+    }
+    let others = grouped(others);
+    output::print_to_stderr(&format!(
+        "koel: {others} of the restored files, folders and links got another owner or group than \
+         imported; --owners restores them, as the superuser\n"
+    ))
 }
 
 fn print_report(
@@ -255,7 +269,8 @@ fn print_report(
         .add("files", total.files, "files", files)
         .add("folders", total.folders, "folders", grouped(total.folders))
         .add("links", total.links, "links", grouped(total.links))
-        .json("bytes", total.length);
+        .json("bytes", total.length)
+        .json("other_owners", total.other_owners);
     name::add_problems(&mut report, "not_restored", "not restored", &total.problems);
     report.print(args.json).map(drop)
 }

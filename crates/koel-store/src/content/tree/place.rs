@@ -243,12 +243,23 @@ impl<'a> Place<'a> {
     /// that was there before gets the time only.
     pub(super) fn finish(&self, attributes: &Attributes, owners: bool) -> io::Result<()> {
         let Some(opened) = self.opened.get() else { return Ok(()) };
-        if !opened.is_new && matches!(self.path, PlacePath::Given(_)) {
+        if self.keeps_attributes(opened) {
             return apply_time(opened.folder.as_fd(), attributes);
         }
         apply(opened.folder.as_fd(), attributes, owners, true)?;
         opened.former_mode.set(None);
         Ok(())
+    }
+
+    /// Returns whether the user gave the folder, and it was there before.
+    fn keeps_attributes(&self, opened: &Opened) -> bool {
+        !opened.is_new && matches!(self.path, PlacePath::Given(_))
+    }
+
+    /// Returns the status of the folder if it was opened and gets all attributes of its entry.
+    pub(super) fn new_status(&self) -> io::Result<Option<Status>> {
+        let opened = self.opened.get().filter(|it| !self.keeps_attributes(it));
+        opened.map(|it| Status::of(it.folder.as_fd())).transpose()
     }
 
     /// Returns the folder if it was opened.

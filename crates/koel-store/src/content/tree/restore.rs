@@ -79,6 +79,9 @@ pub struct RestoreReport {
     pub links: u64,
     /// Bytes of the files.
     pub length: u64,
+    /// Files, folders and links that have another owner or group than the imported ones, because
+    /// [`RestoreOptions::owners`] was not set.
+    pub other_owners: u64,
     /// What was not restored, or not as it was.
     pub problems: Vec<Problem>,
 }
@@ -263,7 +266,10 @@ impl Restore<'_> {
         if place.opened().is_some() {
             self.report.folders += 1;
         }
-        let finished = entry.attributes.as_ref().map_or(Ok(()), |it| place.finish(it, self.owners));
+        let finished = entry.attributes.as_ref().map_or(Ok(()), |it| {
+            self.count_owner(it, place.new_status()?);
+            place.finish(it, self.owners)
+        });
         self.note(path, finished.map_err(ArchiveError::Write))
     }
 
@@ -281,6 +287,13 @@ impl Restore<'_> {
             self.entry(place, &entry.name, &path, &entry, depth + 1)?;
         }
         Ok(())
+    }
+
+    /// Counts what keeps another owner or group than it had. `status` is that of what was restored.
+    fn count_owner(&mut self, attributes: &Attributes, status: Option<Status>) {
+        let Some(Status { attributes: restored, .. }) = status else { return };
+        let is_other = (restored.uid, restored.gid) != (attributes.uid, attributes.gid);
+        self.report.other_owners += u64::from(is_other && !self.owners);
     }
 
     /// Turns what concerns one file into a problem of the report.
@@ -347,8 +360,10 @@ impl Restore<'_> {
         let make = |temporary: &[u8]| fs::symlinkat(target, folder, temporary);
         let ((), temporary) = temporary::make(make).map_err(ArchiveError::Write)?;
         let owners = self.owners;
-        let applied =
-            attributes.map_or(Ok(()), |it| place::apply_to_link(folder, &temporary, it, owners));
+        let applied = attributes.map_or(Ok(()), |it| {
+            self.count_owner(it, Some(Status::at(folder, &temporary)?));
+            place::apply_to_link(folder, &temporary, it, owners)
+        });
         self.note(path, applied.map_err(ArchiveError::Write))?;
         rename(folder, &temporary, name)?;
         self.report.links += 1;
@@ -422,6 +437,9 @@ impl Restore<'_> {
             discard(folder, &temporary);
         }
         let status = status?;
+        if let Some(attributes) = attributes {
+            self.count_owner(attributes, Some(status));
+        }
         let owners = self.owners;
         let applied = match attributes {
             Some(attributes) => place::apply(created.as_fd(), attributes, owners, false),
