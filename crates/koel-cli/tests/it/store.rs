@@ -120,6 +120,35 @@ fn verify_names_damaged_files_and_none_is_exported() {
     assert_eq!(shell.read("out"), b"as it was");
 }
 
+/// Once the import said "new chunks 0" and its version could not be exported, `verify` advised what
+/// did not help, and after `--checksum` the dead damaged record was an error for ever.
+#[cfg(unix)]
+#[test]
+fn a_damaged_chunk_is_stored_again_by_an_import_and_dropped_by_gc() {
+    for again in ["store import tree --db db", "store import tree --db db --checksum"] {
+        let shell = Shell::new();
+        fs::create_dir(shell.path("tree")).unwrap();
+        for name in ["intact", "hurt"] {
+            shell.write(&format!("tree/{name}"), format!("the bytes of {name}"));
+        }
+        // Until a later change is sure to have another time.
+        std::thread::sleep(std::time::Duration::from_millis(120));
+        shell.ok("store import tree --db db");
+        assert_eq!(shell.ok("store import tree --db db").err, "");
+        flip_in_text(&shell, "the bytes of hurt");
+        shell.run("store verify --db db").fails_late("import the files again with --checksum");
+        assert_eq!(shell.run("store gc --db db").code, 2, "the chunk is needed");
+        let ran = shell.ok(again);
+        assert!(ran.err.starts_with("koel: db: 1 chunk stored again"), "{}", ran.err);
+        shell.ok("store export tree --db db -o copy");
+        assert_eq!(shell.read("copy/hurt"), b"the bytes of hurt");
+        let report = shell.ok("store gc --db db --json").json();
+        assert_eq!(report["dropped_damage"], 1, "{report}");
+        shell.ok("store verify --db db");
+        shell.ok("store export tree --db db -o copy");
+    }
+}
+
 /// Regression: `ls` listed no file after the damaged one, and `verify` printed no report.
 #[test]
 fn damage_to_the_record_of_one_file_hides_no_other_file() {

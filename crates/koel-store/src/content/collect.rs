@@ -54,8 +54,11 @@ impl Archive {
     /// * [`ArchiveError::Broken`] if a list or a folder is missing or damaged, and
     ///   [`ArchiveError::Store`] if a version or the number of versions is. Nothing is dropped
     ///   then, since it is not known what it names.
-    /// * Those of the store. If another record is damaged, everything else is dropped and compacted
-    ///   first.
+    /// * Those of the store. If another damaged record is still needed, or it is not known whether
+    ///   it is, everything else is dropped and compacted first.
+    ///
+    /// Damage that nothing needs is dropped: dead records, and chunks that no version names if the
+    /// key is readable.
     pub fn collect(
         &self,
         mut progress: impl FnMut(CollectProgress),
@@ -65,21 +68,22 @@ impl Archive {
         let mut compacted = self.store.remove_dead()?;
         let named = self.named()?;
         self.drop_stale_spare()?;
-        let (dropped, damage) = self.drop_others(&named, &mut progress)?;
+        let dropped = self.drop_others(&named, &mut progress)?;
         self.store.sync()?;
+        // The store knows of the damage that was met. What still needs it is an error.
         compacted +=
             self.store.compact_with_progress(|bytes| progress(CollectProgress::Copied(bytes)))?;
-        damage.map_or(Ok(CollectReport { dropped, compacted }), |damage| Err(damage.into()))
+        Ok(CollectReport { dropped, compacted })
     }
 
-    /// Drops every chunk and list that is not in `named`. Returns how many, and the first damage
-    /// that was met.
+    /// Drops every chunk and list that is not in `named`, also damaged ones whose key is known.
+    /// Returns how many.
     fn drop_others(
         &self,
         named: &CuckooFilter,
         progress: &mut impl FnMut(CollectProgress),
-    ) -> Result<(u64, Option<Error>), Error> {
-        let (mut dropped, mut damage) = (0, None);
+    ) -> Result<u64, Error> {
+        let mut dropped = 0;
         // The iterator keeps all its segments, even removed ones, so it ends with this function.
         let mut keys = self.store.keys();
         while let Some(key) = keys.next() {
@@ -87,11 +91,14 @@ impl Archive {
             progress(CollectProgress::Searching { read, total });
             match key.and_then(|key| self.drop_unless(named, &key)) {
                 Ok(was_dropped) => dropped += u64::from(was_dropped),
-                Err(error @ Error::Damaged { .. }) => damage = damage.or(Some(error)),
+                Err(Error::Damaged { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok((dropped, damage))
+        for key in self.store.keys_of_damaged()? {
+            dropped += u64::from(self.drop_unless(named, &key)?);
+        }
+        Ok(dropped)
     }
 
     /// Drops the record of a key, if it is a chunk or a list that is not in `named`. Returns

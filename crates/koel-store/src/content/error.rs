@@ -72,7 +72,8 @@ pub enum ArchiveError {
     BadChunking(Chunking),
     /// A part of a file is missing, or is not what was imported.
     #[error(
-        "`{}` is not what was imported: {what}; verify the store, and import the file again",
+        "`{}` is not what was imported: {what}; verify the store, and import the file again so that \
+         all of it is read",
         escape(.name)
     )]
     Broken {
@@ -99,6 +100,11 @@ pub enum ArchiveError {
 }
 
 impl ArchiveError {
+    /// Returns whether a part of a file cannot be read: it is damaged, missing, or another one.
+    pub(super) fn is_loss(&self) -> bool {
+        matches!(self, Self::Broken { .. }) || self.is_damage()
+    }
+
     /// Returns whether a record is damaged, or is not what it should be.
     pub(super) fn is_damage(&self) -> bool {
         matches!(self, Self::Store(crate::Error::Damaged { .. }) | Self::Record { .. })

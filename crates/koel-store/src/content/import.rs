@@ -9,7 +9,6 @@ use super::entry::{Content, Entry, Time};
 use super::error::ArchiveError;
 use super::keys::{self, Hash};
 use super::{Archive, names};
-use crate::kernel::record;
 use crate::{Durability, Error};
 
 /// What an import did.
@@ -26,6 +25,8 @@ pub struct ImportReport {
     pub new_chunks: u64,
     /// Bytes of those.
     pub new_bytes: u64,
+    /// The number of chunks that the store had damaged, and that were stored again.
+    pub repaired: u64,
 }
 
 impl Archive {
@@ -57,6 +58,7 @@ impl Archive {
             chunks: writer.chunks,
             new_chunks: writer.new_chunks,
             new_bytes: writer.new_bytes,
+            repaired: writer.repaired,
         })
     }
 }
@@ -79,6 +81,8 @@ pub(super) struct Writer<'a> {
     pub(super) chunks: u64,
     pub(super) new_chunks: u64,
     pub(super) new_bytes: u64,
+    /// Chunks, and those of folders, that were damaged and are stored again.
+    pub(super) repaired: u64,
     /// Reused by all contents.
     buffer: Vec<u8>,
 }
@@ -90,7 +94,9 @@ impl<'a> Writer<'a> {
     pub(super) fn new(archive: &'a Archive) -> Self {
         // Without memory for it, chunks are stored as they are.
         let compressor = archive.compression.and_then(|level| Compressor::new(level).ok());
-        Self { archive, compressor, chunks: 0, new_chunks: 0, new_bytes: 0, buffer: Vec::new() }
+        let (chunks, new_chunks, new_bytes, repaired) = (0, 0, 0, 0);
+        let buffer = Vec::new();
+        Self { archive, compressor, chunks, new_chunks, new_bytes, repaired, buffer }
     }
 
     /// Stores the entries of a folder.
@@ -144,7 +150,12 @@ impl<'a> Writer<'a> {
     }
 
     /// Adds a hash of this height, and stores the list if it is full.
-    fn add(&self, pending: &mut Pending, height: usize, hash: Hash) -> Result<(), ArchiveError> {
+    fn add(
+        &mut self,
+        pending: &mut Pending,
+        height: usize,
+        hash: Hash,
+    ) -> Result<(), ArchiveError> {
         if pending.len() == height {
             pending.push(Vec::new());
         }
@@ -155,7 +166,7 @@ impl<'a> Writer<'a> {
         self.store_list(pending, height)
     }
 
-    fn store_list(&self, pending: &mut Pending, height: usize) -> Result<(), ArchiveError> {
+    fn store_list(&mut self, pending: &mut Pending, height: usize) -> Result<(), ArchiveError> {
         let list = std::mem::take(&mut pending[height]);
         let hash = *blake3::hash(&list).as_bytes();
         self.store_once(&keys::list_key(&hash), &list)?;
@@ -163,7 +174,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Stores the lists that are not full. Returns the height and the hash of the root.
-    fn finish(&self, mut pending: Pending) -> Result<(u8, Hash), ArchiveError> {
+    fn finish(&mut self, mut pending: Pending) -> Result<(u8, Hash), ArchiveError> {
         let mut height = 0;
         loop {
             let is_top = height + 1 == pending.len();
@@ -176,53 +187,61 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Stores a chunk, if the store has it neither as it is nor compressed, or has it damaged.
-    /// Returns whether that was so.
+    /// Stores a chunk, if the store has it neither as it is nor compressed. What it has damaged is
+    /// replaced. Returns whether the chunk was stored.
     fn store_chunk(&mut self, hash: &Hash, chunk: &[u8]) -> Result<bool, ArchiveError> {
         let (plain, packed) = (keys::chunk_key(hash), keys::packed_key(hash));
-        if self.is_stored(&plain, chunk)? || self.is_packed(&packed, chunk)? {
+        let is_chunk = |value: &[u8]| value == chunk;
+        let as_it_is = self.stored(&plain, is_chunk)?;
+        if as_it_is == Stored::Sound {
             return Ok(false);
         }
-        let value = self.compressor.as_mut().and_then(|it| chunks::pack(it, chunk));
-        match value {
-            Some(value) => self.archive.store.put(&packed, &value, Durability::None)?,
-            None => self.archive.store.put(&plain, chunk, Durability::None)?,
-        }
-        Ok(true)
-    }
-
-    /// Returns whether the store has this chunk compressed.
-    fn is_packed(&self, key: &[u8], chunk: &[u8]) -> Result<bool, Error> {
-        match self.archive.store.get(key) {
-            Err(Error::Damaged { .. }) => Ok(false),
-            found => {
-                Ok(found?.and_then(|value| chunks::unpack(&value)).is_some_and(|it| it == chunk))
-            }
-        }
-    }
-
-    /// Stores a value if the store does not have it, or has it damaged. Returns whether that was
-    /// so.
-    fn store_once(&self, key: &[u8], value: &[u8]) -> Result<bool, ArchiveError> {
-        let new = !self.is_stored(key, value)?;
-        if new {
+        let compressed =
+            self.stored(&packed, |value| chunks::unpack(value).is_some_and(|it| it == chunk))?;
+        let is_new = compressed != Stored::Sound;
+        let mut key = &packed;
+        if is_new {
+            let value = self.compressor.as_mut().and_then(|it| chunks::pack(it, chunk));
+            key = if value.is_some() { &packed } else { &plain };
+            let value = value.as_deref().unwrap_or(chunk);
             self.archive.store.put(key, value, Durability::None)?;
         }
-        Ok(new)
+        let damaged = [(&plain, as_it_is), (&packed, compressed)];
+        let damaged = damaged.into_iter().filter(|(_, stored)| *stored == Stored::Damaged);
+        self.repaired += u64::from(damaged.clone().next().is_some());
+        for (other, _) in damaged.filter(|(damaged, _)| *damaged != key) {
+            self.archive.store.delete(other, Durability::None)?;
+        }
+        Ok(is_new)
     }
 
-    /// Returns whether the store has this value under its hash. Looking up the key checks all of a
-    /// value that is not large, but only the key of a large one, so a large one is read.
-    fn is_stored(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
-        let store = &self.archive.store;
-        let is_stored = if value.len() <= record::BLOCK {
-            store.contains(key)
-        } else {
-            store.get(key).map(|found| found.as_deref() == Some(value))
-        };
-        match is_stored {
-            Err(Error::Damaged { .. }) => Ok(false),
-            known => known,
+    /// Stores a value if the store does not have it, or has it damaged.
+    fn store_once(&mut self, key: &[u8], value: &[u8]) -> Result<(), ArchiveError> {
+        let stored = self.stored(key, |other| other == value)?;
+        self.repaired += u64::from(stored == Stored::Damaged);
+        if stored != Stored::Sound {
+            self.archive.store.put(key, value, Durability::None)?;
+        }
+        Ok(())
+    }
+
+    /// Returns what the store has under a key whose value `is_it` recognizes.
+    fn stored(&self, key: &[u8], is_it: impl Fn(&[u8]) -> bool) -> Result<Stored, Error> {
+        match self.archive.store.get(key) {
+            Err(Error::Damaged { .. }) => Ok(Stored::Damaged),
+            Err(error) => Err(error),
+            Ok(None) => Ok(Stored::Missing),
+            Ok(Some(value)) if is_it(&value) => Ok(Stored::Sound),
+            Ok(Some(_)) => Ok(Stored::Damaged),
         }
     }
+}
+
+/// What the store has of a part of a content.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stored {
+    Sound,
+    /// The record is damaged, or its value is another one.
+    Damaged,
+    Missing,
 }

@@ -14,6 +14,7 @@
 //! chunks     cutting and compressing    keys       keys and small records
 //! names      which are allowed, how they are printed
 //! tree/      folders of a disk (Unix)   temporary  names of files that are not complete
+//! skip       files that an import does not read again
 //! ```
 //!
 //! An archive relies only on the store keeping writes in order: chunks are written before the lists
@@ -51,6 +52,8 @@ mod import;
 mod keys;
 mod names;
 mod read;
+#[cfg(unix)]
+mod skip;
 mod temporary;
 #[cfg(unix)]
 mod tree;

@@ -42,14 +42,37 @@ impl<'a> Chunks<'a> {
     /// Returns the next chunk. At the end, fails if the whole is not what was imported.
     pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, ArchiveError> {
         let Some(hash) = self.next_hash(&mut |_| ())? else { return self.check_whole() };
-        let what = format!("chunk {}", self.chunks);
-        let chunk = self.part(self.stored_chunk(&hash)?, &hash, &what)?;
+        let chunk = self.read(&hash)?;
         self.chunks += 1;
         self.length = self.length.saturating_add(chunk.len() as u64);
         if let Some(whole) = &mut self.whole {
             whole.update(&chunk);
         }
         Ok(Some(chunk))
+    }
+
+    /// Reads the chunk with the hash that came last, and checks it.
+    pub(super) fn read(&self, hash: &Hash) -> Result<Vec<u8>, ArchiveError> {
+        self.part(self.stored_chunk(hash)?, hash, &format!("chunk {}", self.chunks))
+    }
+
+    /// The error if there is no chunk with the hash that came last.
+    #[cfg(unix)]
+    pub(super) fn missing(&self) -> ArchiveError {
+        self.broken(format!("chunk {} is missing", self.chunks))
+    }
+
+    /// Calls `visit` with the hash of each chunk, until it fails. Reads the lists, not the chunks.
+    #[cfg(unix)]
+    pub(super) fn try_each(
+        mut self,
+        mut visit: impl FnMut(&Self, &Hash) -> Result<(), ArchiveError>,
+    ) -> Result<(), ArchiveError> {
+        while let Some(hash) = self.next_hash(&mut |_| ())? {
+            visit(&self, &hash)?;
+            self.chunks += 1;
+        }
+        Ok(())
     }
 
     /// Calls `visit` with the hash of each list and chunk, without reading the chunks.

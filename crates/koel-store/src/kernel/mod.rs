@@ -11,6 +11,7 @@
 //! | `store_files.rs` | the names of the files of a store; a numbered file and its header |
 //! | `record.rs` | the format of a record, and its checksum |
 //! | `segment.rs` | one file of records |
+//! | `damaged.rs` | where damage was found in a file |
 //! | `scan.rs` | the records of a segment, in order |
 //! | `manifest.rs` | the kind of a store and its files, replaced in one step |
 //! | `batch.rs` | writes that take effect together |
@@ -24,6 +25,7 @@
 pub(crate) mod access;
 pub(crate) mod batch;
 pub(crate) mod bytes;
+mod damaged;
 pub(crate) mod disk;
 pub mod files;
 pub(crate) mod log_end;

@@ -216,6 +216,11 @@ impl Header {
         self.body() + if self.kind == Kind::Large { blocks } else { 0 }
     }
 
+    /// Returns the key in the first bytes of a record that was not checked.
+    pub(crate) fn unchecked_key<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        bytes.get(self.key_start()..)?.get(..usize_of(self.key_len))
+    }
+
     /// Returns the key in the bytes of the record.
     #[inline]
     pub(crate) fn key<'a>(&self, record: &'a [u8]) -> &'a [u8] {

@@ -105,8 +105,16 @@ impl Scan {
         Ok(Some(Record { offset, header, body: &self.buffer[from..][..body] }))
     }
 
-    /// After damage, moves on to the next sound record, or to the end.
-    pub(crate) fn resume(&mut self) -> Result<(), Error> {
+    /// After damage, moves on to the next sound record, or to the end. The segment notes the bytes
+    /// between as damaged.
+    pub(crate) fn resume(&mut self, damage: &Error) -> Result<(), Error> {
+        let from = self.at;
+        self.find_next()?;
+        self.segment.note_if_damage(from..self.at, damage);
+        Ok(())
+    }
+
+    fn find_next(&mut self) -> Result<(), Error> {
         while self.at + ALIGNMENT < self.end {
             self.at += ALIGNMENT;
             self.skip_hole()?;
@@ -141,12 +149,13 @@ impl Scan {
             match self.next() {
                 Ok(Some(record)) => each(Found::Record(record))?,
                 Ok(None) => return Ok(()),
-                Err(error) => {
-                    collect_damage::<()>(damages, Err(error))?;
+                Err(error @ Error::Damaged { .. }) => {
                     let from = self.at;
-                    self.resume()?;
+                    self.resume(&error)?;
+                    collect_damage::<()>(damages, Err(error))?;
                     each(Found::Damage(from..self.at))?;
                 }
+                Err(error) => return Err(error),
             }
         }
     }

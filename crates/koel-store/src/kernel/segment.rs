@@ -11,11 +11,12 @@
 //! manifest does, for every segment except the one being written.
 
 use std::io;
-use std::ops::{Deref, RangeInclusive};
+use std::ops::{Deref, Range, RangeInclusive};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
 
 use super::bytes::usize_of;
+use super::damaged::DamagedPlaces;
 use super::files::Folder;
 use super::memory;
 use super::record::{self, BlockSize, BodyCheck, Header};
@@ -63,8 +64,7 @@ pub(crate) struct Segment {
     short_bytes: Counter,
     /// Whether a sync has failed. The lock is held during a sync.
     sync_failed: Mutex<bool>,
-    /// Where a compaction found damage, and what it was.
-    damage: OnceLock<(u64, &'static str)>,
+    damaged_places: DamagedPlaces,
 }
 
 impl Deref for Segment {
@@ -135,7 +135,7 @@ impl Segment {
             short_records: Counter::default(),
             short_bytes: Counter::default(),
             sync_failed: Mutex::default(),
-            damage: OnceLock::new(),
+            damaged_places: DamagedPlaces::default(),
         }
     }
 
@@ -169,14 +169,32 @@ impl Segment {
         self.end().saturating_sub(FIRST_RECORD + self.record_bytes.get())
     }
 
-    /// Returns the damage that keeps the segment from being compacted, if any was found since it
-    /// was opened.
+    /// Returns the first damage that was found since the segment was opened, if any was. It keeps
+    /// the segment from being compacted with others.
     pub(crate) fn damage(&self) -> Option<Error> {
-        self.damage.get().map(|&(offset, what)| self.damaged(offset, what))
+        self.damaged_places.first().map(|(offset, what)| self.damaged(offset, what))
     }
 
-    pub(crate) fn set_damage(&self, offset: u64, what: &'static str) {
-        self.damage.get_or_init(|| (offset, what));
+    /// Notes that these bytes are damaged, if the error says so of this file. Returns whether it
+    /// does.
+    pub(crate) fn note_if_damage(&self, bytes: Range<u64>, error: &Error) -> bool {
+        let Error::Damaged { file, what, .. } = error else { return false };
+        let is_here = self.name == *file;
+        if is_here {
+            self.damaged_places.add(bytes, what);
+        }
+        is_here
+    }
+
+    /// Returns all damaged places that are known.
+    pub(crate) fn damaged_places(&self) -> Vec<Range<u64>> {
+        self.damaged_places.all()
+    }
+
+    /// Returns whether the record at an offset is known to be damaged.
+    #[cfg(unix)]
+    pub(crate) fn is_damaged_at(&self, offset: u64) -> bool {
+        self.damaged_places.has(offset)
     }
 
     /// Returns how many bytes to read of a record whose length is not known: 1.25 times the average

@@ -21,8 +21,13 @@
 //!
 //! Memory: the old location and the note of each copied record, mostly 17 bytes. If a step before
 //! the manifest fails, the outputs are removed. After a failure of step 1 writes go on; after one
-//! of step 2 or 3 the store takes no more writes, as after any failed sync. A damaged segment is
-//! left as it is until the store is next opened.
+//! of step 2 or 3 the store takes no more writes, as after any failed sync.
+//!
+//! **Damage.** Damaged bytes are dropped if nothing needs them, which the hint of the segment tells:
+//! every record that started there is a value that the index no longer has, a tombstone that hides
+//! nothing, or a mark. Otherwise, or without a sound hint, the segment is left as it is. Each call
+//! of `compact` tries the segments again that are known to be damaged, however few of their bytes
+//! are dead.
 //!
 //! **In a thread**, compaction waits until a segment is full, checks whether it is worthwhile, and
 //! copies at a limited rate, so that other work gets the disk too.
@@ -37,10 +42,10 @@ use super::index::SHARDS;
 use super::pick::{self, Policy, Usage};
 use super::store::{Store, Watch};
 use crate::Error;
-use crate::kernel::record::{self, Header, Kind};
+use crate::kernel::record::{self, ALIGNMENT, Header, Kind};
 use crate::kernel::scan::{Record, Scan};
 use crate::kernel::segment::{FIRST_RECORD, Segment};
-use crate::kernel::threads::lock;
+use crate::kernel::threads::{Counter, lock};
 
 /// Bytes that are collected before they are written.
 const WRITE_BYTES: usize = 1 << 20;
@@ -57,6 +62,8 @@ pub struct CompactReport {
     pub read: u64,
     /// Bytes of the segments that replaced them.
     pub written: u64,
+    /// The number of damaged places that were dropped, since nothing needed what was there.
+    pub damage_dropped: u64,
 }
 
 impl AddAssign for CompactReport {
@@ -64,6 +71,7 @@ impl AddAssign for CompactReport {
         self.segments += other.segments;
         self.read += other.read;
         self.written += other.written;
+        self.damage_dropped += other.damage_dropped;
     }
 }
 
@@ -74,6 +82,8 @@ struct Run {
     floor: u64,
     /// Records that are dead at this sequence number are dropped.
     now: u64,
+    /// Damaged places that were not copied.
+    damage_dropped: Counter,
 }
 
 /// A new segment that is being filled.
@@ -87,6 +97,9 @@ struct Output {
     moved: Vec<u64>,
 }
 
+/// Finds the next segments to rewrite among the sealed ones.
+type Pick<'a> = &'a dyn Fn(&[Arc<Segment>], &[Usage]) -> Option<Range<usize>>;
+
 /// Called for each record with the bytes that were copied, 0 if it was dropped. Returns false to
 /// stop the compaction.
 pub(super) type Pace<'a> = &'a mut dyn FnMut(&Store, u64) -> bool;
@@ -95,8 +108,11 @@ impl Store {
     /// Compacts until the policy finds nothing worthwhile, or `pace` stops it. Damaged segments are
     /// left out; their damage is the error at the end.
     pub(super) fn compact(&self, policy: Policy, pace: Pace<'_>) -> Result<CompactReport, Error> {
-        let report =
-            self.compact_runs(&|usages| pick::pick(usages, self.segment_bytes, policy), pace)?;
+        let pick = |_: &[_], usages: &[_]| pick::pick(usages, self.segment_bytes, policy);
+        let mut report = self.compact_runs(&pick, pace)?;
+        if policy.tries_damaged {
+            report += self.compact_damaged(pace)?;
+        }
         self.shrink_index();
         let damage = self.segments.all().iter().find_map(|segment| segment.damage());
         damage.map_or(Ok(report), Err)
@@ -104,37 +120,63 @@ impl Store {
 
     /// Removes the sealed segments without a live record, which needs no space.
     pub(super) fn remove_dead(&self) -> Result<CompactReport, Error> {
-        self.compact_runs(&pick::dead, &mut |_, _| true)
+        self.compact_runs(&|_, usages| pick::dead(usages), &mut |_, _| true)
     }
 
     /// Compacts until `pick` finds nothing, or `pace` stops it.
-    fn compact_runs(
-        &self,
-        pick: &dyn Fn(&[Usage]) -> Option<Range<usize>>,
-        pace: Pace<'_>,
-    ) -> Result<CompactReport, Error> {
+    fn compact_runs(&self, pick: Pick<'_>, pace: Pace<'_>) -> Result<CompactReport, Error> {
         let _one_at_a_time = lock(&self.compacting);
         let mut report = CompactReport::default();
-        loop {
-            self.log.poison.check()?;
-            let Some(run) = self.next_run(pick) else { break };
-            let outputs = match self.copy_or_clean_up(&run, pace) {
-                Ok(Some(outputs)) => outputs,
+        while let Some(run) = self.next_run(pick)? {
+            match self.copy_or_clean_up(&run, pace) {
+                Ok(Some(outputs)) => {
+                    let done = self.finish_run(run, &outputs)?;
+                    report += done;
+                    if done.written >= done.read {
+                        break;
+                    }
+                }
                 Ok(None) => break,
-                Err(error) if run.exclude_damaged(&error) => continue,
+                Err(error) if run.exclude_damaged(&error) => {}
                 Err(error) => return Err(error),
-            };
-            let written: u64 = outputs.iter().map(|output| output.segment.end()).sum();
-            self.counts.compacted.add(written);
-            let read = run.segments.iter().map(|segment| segment.end()).sum();
-            report.segments += run.segments.len() as u64;
-            report.read += read;
-            report.written += written;
-            self.replace_run(run.segments, &outputs)?;
-            if written >= read {
-                break;
             }
         }
+        Ok(report)
+    }
+
+    /// Rewrites each damaged segment of which nothing damaged is needed.
+    fn compact_damaged(&self, pace: Pace<'_>) -> Result<CompactReport, Error> {
+        let _one_at_a_time = lock(&self.compacting);
+        let mut report = CompactReport::default();
+        let mut damaged = self.segments.all();
+        damaged.retain(|segment| segment.damage().is_some());
+        let numbers: Vec<u64> = damaged.into_iter().map(|segment| segment.number).collect();
+        for number in numbers {
+            let at = |sealed: &[Arc<Segment>], _: &[Usage]| {
+                let at = sealed.iter().position(|segment| segment.number == number)?;
+                Some(at..at + 1)
+            };
+            let Some(run) = self.next_run(&at)? else { continue };
+            match self.copy_or_clean_up(&run, pace) {
+                Ok(Some(outputs)) => report += self.finish_run(run, &outputs)?,
+                Ok(None) => break,
+                Err(error) if run.exclude_damaged(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(report)
+    }
+
+    /// Replaces a run with the outputs.
+    fn finish_run(&self, run: Run, outputs: &[Output]) -> Result<CompactReport, Error> {
+        let report = CompactReport {
+            segments: run.segments.len() as u64,
+            read: run.segments.iter().map(|segment| segment.end()).sum(),
+            written: outputs.iter().map(|output| output.segment.end()).sum(),
+            damage_dropped: run.damage_dropped.get(),
+        };
+        self.counts.compacted.add(report.written);
+        self.replace_run(run.segments, outputs)?;
         Ok(report)
     }
 
@@ -148,15 +190,17 @@ impl Store {
     }
 
     /// Returns the segments to rewrite next, if `pick` finds any.
-    fn next_run(&self, pick: &dyn Fn(&[Usage]) -> Option<Range<usize>>) -> Option<Run> {
+    fn next_run(&self, pick: Pick<'_>) -> Result<Option<Run>, Error> {
+        self.log.poison.check()?;
         let (order, now) = {
             let end = self.log.end();
             (self.segments.all(), end.sequence - 1)
         };
         let sealed = &order[..order.len().saturating_sub(1)];
-        let run = pick(&pick::usages(sealed, now))?;
+        let Some(run) = pick(sealed, &pick::usages(sealed, now)) else { return Ok(None) };
         let floor = pick::clean_up_to(&sealed[..run.start], now);
-        Some(Run { segments: sealed[run].to_vec(), floor, now })
+        let segments = sealed[run].to_vec();
+        Ok(Some(Run { segments, floor, now, damage_dropped: Counter::default() }))
     }
 
     /// Seals the active segment if compacting it would gain anything, so that all of the log can be
@@ -197,7 +241,15 @@ impl Store {
     fn copy(&self, run: &Run, outputs: &mut Vec<Output>, pace: Pace<'_>) -> Result<bool, Error> {
         for segment in &run.segments {
             let mut scan = Scan::new(segment.clone(), segment.end());
-            while let Some(record) = scan.next()? {
+            loop {
+                let record = match scan.next() {
+                    Ok(Some(record)) => record,
+                    Ok(None) => break,
+                    Err(error) => {
+                        self.skip_damage(run, segment, &mut scan, error)?;
+                        continue;
+                    }
+                };
                 let hash = self.hash(record.key());
                 let location = self.segments.location(segment, record.offset);
                 let stays = match record.header.kind {
@@ -219,6 +271,40 @@ impl Store {
             self.finish_output(last)?;
         }
         Ok(true)
+    }
+
+    /// Moves a scan on to the next sound record, if nothing needs the damaged bytes before it.
+    fn skip_damage(
+        &self,
+        run: &Run,
+        segment: &Segment,
+        scan: &mut Scan,
+        error: Error,
+    ) -> Result<(), Error> {
+        if !matches!(error, Error::Damaged { .. }) {
+            return Err(error);
+        }
+        let from = scan.offset();
+        scan.resume(&error)?;
+        let cache = &self.hint_cache;
+        let bytes = from..scan.offset();
+        let Some(notes) = cache.notes_in(&*self.folder, segment, self.segment_bytes, bytes) else {
+            return Err(error);
+        };
+        let tombstones_hide_nothing = segment.last_sequence.get() <= run.floor;
+        let is_needed = |note: &Note| {
+            if note.is_tombstone() {
+                !tombstones_hide_nothing
+            } else {
+                let location = self.segments.location(segment, note.offset());
+                self.index.contains(note.hash, location)
+            }
+        };
+        if notes.iter().any(is_needed) {
+            return Err(error);
+        }
+        run.damage_dropped.add(1);
+        Ok(())
     }
 
     /// Returns an output with room for a record of this size.
@@ -313,9 +399,9 @@ impl Store {
 impl Run {
     /// Excludes a segment from compaction if the error is damage of it. Returns whether it is.
     fn exclude_damaged(&self, error: &Error) -> bool {
-        let Error::Damaged { file, offset, what } = error else { return false };
-        let damaged = self.segments.iter().find(|segment| segment.name == *file);
-        damaged.map(|segment| segment.set_damage(*offset, what)).is_some()
+        let Error::Damaged { offset, .. } = *error else { return false };
+        let bytes = offset..offset + ALIGNMENT;
+        self.segments.iter().any(|segment| segment.note_if_damage(bytes.clone(), error))
     }
 }
 

@@ -20,6 +20,7 @@
 //! The notes of one hint are kept in memory, for the keys of records that cannot be read: a hint is
 //! read once for consecutive damage in one segment.
 
+use std::ops::Range;
 use std::sync::Mutex;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -295,16 +296,30 @@ impl HintCache {
         segment_bytes: u64,
         offset: u64,
     ) -> Option<Note> {
+        let bytes = offset..offset + ALIGNMENT;
+        let found = self.notes_in(folder, segment, segment_bytes, bytes)?;
+        found.first().copied().filter(|note| note.offset() == offset)
+    }
+
+    /// Returns the notes of all records that start in a range of a segment, or `None` if its hint
+    /// does not tell.
+    pub(super) fn notes_in(
+        &self,
+        folder: &dyn Folder,
+        segment: &Segment,
+        segment_bytes: u64,
+        bytes: Range<u64>,
+    ) -> Option<Vec<Note>> {
         let mut cached = lock(&self.0);
         let covers =
-            |cached: &CachedHint| cached.segment == segment.number && offset < cached.covered;
+            |cached: &CachedHint| cached.segment == segment.number && bytes.end <= cached.covered;
         if !cached.as_ref().is_some_and(covers) {
             let end = segment.position(segment.end());
             *cached = Some(CachedHint::new(read(folder, end, segment_bytes)?, segment)?);
         }
-        let notes = &cached.as_ref()?.notes;
-        let at = notes.binary_search_by_key(&offset, Note::offset).ok()?;
-        Some(notes[at])
+        let CachedHint { notes, .. } = cached.as_ref().filter(|it| covers(it))?;
+        let at = |offset| notes.partition_point(|note| note.offset() < offset);
+        Some(notes[at(bytes.start)..at(bytes.end)].to_vec())
     }
 }
 

@@ -76,7 +76,7 @@ impl<'a> Iter<'a> {
                     self.current = None;
                 }
                 Err(error @ Error::Damaged { .. }) => {
-                    scan.resume()?;
+                    scan.resume(&error)?;
                     return Err(error);
                 }
                 Err(error) => return Err(error),

@@ -150,6 +150,18 @@ impl LogStore {
         Ok(self.store.locate(key, self.store.hash(key))?.is_some())
     }
 
+    /// Returns whether a key may have a value, without reading: one in 100,000 absent keys may. A
+    /// record that this process knows to be damaged does not count.
+    #[cfg(unix)]
+    pub(crate) fn may_have(&self, key: &[u8]) -> bool {
+        self.store.may_have(key)
+    }
+
+    /// Returns the keys of live records that are known to be damaged, as far as they are readable.
+    pub(crate) fn keys_of_damaged(&self) -> Result<Vec<Vec<u8>>, Error> {
+        self.store.keys_of_damaged()
+    }
+
     /// Sets the value of `key`.
     ///
     /// # Errors
@@ -226,9 +238,13 @@ impl LogStore {
     /// Reads and writes go on meanwhile. Segments without a live record come first: to remove them
     /// needs no space, so it works on a full disk.
     ///
+    /// Segments that are known to be damaged are rewritten without the damaged bytes if nothing
+    /// needs these: the records there were overwritten or deleted. Damage is known if a read, an
+    /// iterator or [`verify`](Self::verify) of this store met it.
+    ///
     /// # Errors
-    /// * [`Error::Damaged`] if a segment is damaged, after all others were compacted. That segment
-    ///   is left as it is, and is not tried again until the store is opened anew.
+    /// * [`Error::Damaged`] if a damaged record is still needed, or it is not known whether it is,
+    ///   after all other segments were compacted. That segment is left as it is.
     /// * [`Error::Poisoned`] after a failed write, and I/O errors. A file that could not be removed
     ///   is removed when the store is next opened.
     pub fn compact(&self) -> Result<CompactReport, Error> {

@@ -25,8 +25,8 @@
 //! **Dead segments.** A segment without a live record costs no copy. [`dead`] finds these alone, so
 //! that they can be removed where there is no room for copies.
 //!
-//! **Damage.** A damaged segment is not picked, since it would be picked again and again.
-//! Tombstones that hide something in it stay too.
+//! **Damage.** A damaged segment is not picked, since it would be picked again and again: a call of
+//! `compact` tries it once (`compact.rs`). Tombstones that hide something in it stay too.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -43,15 +43,21 @@ pub(super) struct Policy {
     /// If tombstones that hide something reach this percentage of all bytes, clean the segments
     /// before them, however few of their bytes are dead.
     pub(super) tombstone_percent: u64,
+    /// Try segments that are known to be damaged again.
+    pub(super) tries_damaged: bool,
 }
 
 impl Policy {
     /// For the compaction thread.
-    pub(super) const BACKGROUND: Self =
-        Self { total_percent: 26, segment_percent: 25, tombstone_percent: 10 };
+    pub(super) const BACKGROUND: Self = Self {
+        total_percent: 26,
+        segment_percent: 25,
+        tombstone_percent: 10,
+        tries_damaged: false,
+    };
     /// For a call of `compact`.
     pub(super) const THOROUGH: Self =
-        Self { total_percent: 0, segment_percent: 5, tombstone_percent: 1 };
+        Self { total_percent: 0, segment_percent: 5, tombstone_percent: 1, tries_damaged: true };
 }
 
 /// How the bytes of a segment are used.
@@ -189,7 +195,12 @@ fn with_neighbours(
 mod tests {
     use super::*;
 
-    const POLICY: Policy = Policy { total_percent: 20, segment_percent: 20, tombstone_percent: 10 };
+    const POLICY: Policy = Policy {
+        total_percent: 20,
+        segment_percent: 20,
+        tombstone_percent: 10,
+        tries_damaged: false,
+    };
 
     fn usage(bytes: u64, reclaimable: u64) -> Usage {
         Usage { bytes, reclaimable, tombstones: 0, uncleaned: None, age: 0, damaged: false }

@@ -17,17 +17,21 @@ use std::cell::RefCell;
 use std::io::{self, Read};
 use std::sync::Arc;
 
+use super::hint::Note;
 use super::index::Candidates;
 use super::store::Store;
 use crate::Error;
 use crate::kernel::bytes::usize_of;
 use crate::kernel::memory;
-use crate::kernel::record::{self, Kind};
+use crate::kernel::record::{self, ALIGNMENT, Header, Kind};
 use crate::kernel::scan::Record;
 use crate::kernel::segment::Segment;
 
 /// Maximum size of the buffer that a thread keeps from one read to the next.
 const MAX_KEPT: usize = 1 << 20;
+
+/// Bytes that are read of a damaged record for its key.
+const MAX_UNCHECKED: u64 = 8 << 10;
 
 thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -62,6 +66,16 @@ impl Store {
         self.find(key, hash, |hit| {
             let (segment, size) = (hit.segment.clone(), hit.record.header.size());
             Ok(Located { segment, location: hit.location, size })
+        })
+    }
+
+    /// Returns whether a key may have a value, without reading. At most 1 of 100,000 absent keys
+    /// may. A record that is known to be damaged does not count.
+    #[cfg(unix)]
+    pub(super) fn may_have(&self, key: &[u8]) -> bool {
+        self.index.candidates(self.hash(key)).into_iter().flatten().any(|location| {
+            let record = self.segments.at(location);
+            record.is_some_and(|(segment, offset)| !segment.is_damaged_at(offset))
         })
     }
 
@@ -123,7 +137,7 @@ fn take_if_key_matches<R>(
     key: &[u8],
     take: impl Fn(Hit<'_>) -> Result<R, Error>,
 ) -> Result<Option<R>, Error> {
-    BUFFER.with_borrow_mut(|buffer| {
+    let taken = BUFFER.with_borrow_mut(|buffer| {
         let header = segment.record(offset, buffer)?;
         let has_value = matches!(header.kind, Kind::Value | Kind::Large);
         let found = if has_value && header.key(buffer) == key {
@@ -137,6 +151,9 @@ fn take_if_key_matches<R>(
             *buffer = Vec::new();
         }
         Ok(found)
+    });
+    taken.inspect_err(|error| {
+        segment.note_if_damage(offset..offset + ALIGNMENT, error);
     })
 }
 
@@ -245,6 +262,34 @@ impl Store {
             }
         }
         Ok(None)
+    }
+
+    /// Returns the keys of live records that are known to be damaged, as far as their bytes still
+    /// have the hash that the hint says.
+    pub(super) fn keys_of_damaged(&self) -> Result<Vec<Vec<u8>>, Error> {
+        let mut keys = Vec::new();
+        for segment in self.segments.all() {
+            for bytes in segment.damaged_places() {
+                let cache = &self.hint_cache;
+                let notes = cache.notes_in(&*self.folder, &segment, self.segment_bytes, bytes);
+                for note in notes.into_iter().flatten().filter(|note| !note.is_tombstone()) {
+                    let location = self.segments.location(&segment, note.offset());
+                    if self.index.contains(note.hash, location) {
+                        keys.extend(self.unchecked_key(&segment, &note)?);
+                    }
+                }
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Returns the key of a damaged record, if it has the hash of the note.
+    fn unchecked_key(&self, segment: &Segment, note: &Note) -> Result<Option<Vec<u8>>, Error> {
+        let mut bytes = vec![0; usize_of(note.size().min(MAX_UNCHECKED))];
+        segment.read(&mut bytes, note.offset())?;
+        let Some(header) = Header::read(&bytes) else { return Ok(None) };
+        let key = header.unchecked_key(&bytes);
+        Ok(key.filter(|key| self.hash(key) == note.hash).map(<[u8]>::to_vec))
     }
 
     /// Returns the hash of the key of a record, and its size. They come from the hint if the record

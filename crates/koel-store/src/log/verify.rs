@@ -216,10 +216,11 @@ fn first_sequence(damaged: &DamagedStore<'_>, number: u64) -> Result<Option<u64>
     let Some(segment) = damaged.open_unchecked(number)? else { return Ok(None) };
     let end = segment.end().min(*SIZES.end());
     let mut scan = Scan::new(Arc::new(segment), end);
-    if let Ok(next) = scan.next() {
-        return Ok(next.map(|record| record.header.sequence));
-    }
-    scan.resume()?;
+    let damage = match scan.next() {
+        Ok(next) => return Ok(next.map(|record| record.header.sequence)),
+        Err(error) => error,
+    };
+    scan.resume(&damage)?;
     Ok(scan.next()?.map(|record| record.header.sequence))
 }
 

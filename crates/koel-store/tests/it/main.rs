@@ -11,6 +11,8 @@ mod answers;
 mod archive;
 mod archive_crash;
 mod archive_damage;
+#[cfg(unix)]
+mod archive_heals;
 mod crash;
 mod damage;
 mod damaged_stores;

@@ -1,11 +1,11 @@
 //! `koel store gc`: deletes the chunks of removed files and compacts segments with dead records.
 
-use koel_store::content::{Archive, ArchiveError, CollectProgress};
+use koel_store::content::{Archive, ArchiveError, CollectProgress, CollectReport};
 
 use super::database::{Access, Database, Records};
 use crate::failure::{Failure, Outcome};
 use crate::progress::{Progress, Stdout};
-use crate::quantity::{bytes, grouped};
+use crate::quantity::{bytes, counted, grouped};
 use crate::report::Report;
 
 #[derive(Debug, clap::Args)]
@@ -13,7 +13,8 @@ use crate::report::Report;
 Examples:
   koel store rm old.iso --db backups && koel store gc --db backups
 
-It frees the space of removed files and of deleted or overwritten records.")]
+It frees the space of removed files and of deleted or overwritten records. Damaged bytes that nothing
+needs any more are dropped too; other damage stays, and is an error.")]
 pub(crate) struct Args {
     #[command(flatten)]
     database: Database,
@@ -32,11 +33,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             let archive = Archive::new(store);
             let on_disk = || archive.store().stats().log_bytes;
             let before = on_disk();
-            let dropped = collect(&archive, before).map_err(|error| db.archive_failure(error))?;
+            let collected = collect(&archive, before).map_err(|error| db.archive_failure(error))?;
+            let (dropped, damage) = (collected.dropped, collected.compacted.damage_dropped);
+            let places = if damage > 0 { counted(damage, "damaged place") } else { String::new() };
             let after = on_disk();
             db.close_changed(archive.into_store())?;
             report
                 .add("deleted_chunks", dropped, "deleted chunks", grouped(dropped))
+                .add("dropped_damage", damage, "dropped", places)
                 .json("log_bytes_before", before)
                 .add("log_bytes", after, "on disk", sizes(before, after));
         }
@@ -56,12 +60,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     report.print(args.json)
 }
 
-/// Collects garbage, with a progress bar for the scan and one for the compaction. Returns the
-/// number of chunks that were deleted.
-fn collect(archive: &Archive, log_bytes: u64) -> Result<u64, ArchiveError> {
+/// Collects garbage, with a progress bar for the scan and one for the compaction.
+fn collect(archive: &Archive, log_bytes: u64) -> Result<CollectReport, ArchiveError> {
     let start = |label, total| Progress::start(label, total, Stdout::Silent);
     let (mut progress, mut compacting) = (start("scanning chunks", Some(log_bytes)), false);
-    let collected = archive.collect(|step| match step {
+    archive.collect(|step| match step {
         CollectProgress::Searching { read, .. } => progress.set(read),
         CollectProgress::Copied(bytes) => {
             if !std::mem::replace(&mut compacting, true) {
@@ -69,6 +72,5 @@ fn collect(archive: &Archive, log_bytes: u64) -> Result<u64, ArchiveError> {
             }
             progress.advance(bytes);
         }
-    });
-    collected.map(|report| report.dropped)
+    })
 }

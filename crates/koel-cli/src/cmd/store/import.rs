@@ -26,7 +26,7 @@ use super::name::{self, Patterns};
 use crate::escape::escape;
 use crate::failure::{Failure, Outcome, describe};
 use crate::progress::{Progress, Stdout};
-use crate::quantity::{bytes, grouped, parse_size, to_u64};
+use crate::quantity::{bytes, counted, grouped, parse_size, to_u64};
 use crate::report::Report;
 use crate::{input, output};
 
@@ -47,7 +47,9 @@ A pattern of --exclude without a slash matches the name of a file or folder at a
 slash matches the whole name, as koel store ls prints it.
 A file that changes while it is read is read again; if it changes again, koel store ls marks it.
 If an import fails, nothing of it stays.
-A file is not read again if its size, times and inode are those of the last version.
+A file is not read again if its size, times and inode are those of the last version, and its chunks
+are in the store: of what is skipped, the first 64 MiB and one of 128 further chunks are checked. If
+one is damaged, all are checked, and damaged chunks are stored again. --checksum checks all.
 Chunks of a fixed size suit files that grow or change in place. With --by-content, equal parts are
 also found after an insertion.
 
@@ -78,7 +80,8 @@ pub(crate) struct Args {
     #[arg(default_missing_value = "3", value_parser = clap::value_parser!(i32).range(1..=19))]
     zstd: Option<i32>,
 
-    /// Read all files, even if size, times and inode did not change
+    /// Read all files, even if size, times and inode did not change, and store every damaged chunk
+    /// again
     #[arg(long)]
     checksum: bool,
 
@@ -152,7 +155,21 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let sockets = total.report.sockets.iter().map(|name| (&name[..], "a socket is left out"));
     name::report_problems(sockets)?;
     name::report_problems(problems.iter().map(|it| (&it.name[..], &it.what[..])))?;
+    report_repaired(db, total.report.repaired)?;
     printed.map(|_| Outcome::some_if(problems.is_empty()))
+}
+
+/// Says that the store had damage, which this import knows of.
+fn report_repaired(db: &Database, repaired: u64) -> Result<(), Failure> {
+    if repaired == 0 {
+        return Ok(());
+    }
+    let what = format!(
+        "{} stored again, since the store had them damaged; check the disk, and run `koel store \
+         verify`",
+        counted(repaired, "chunk")
+    );
+    output::say_of(db.folder(), &what)
 }
 
 impl Total {
@@ -166,6 +183,7 @@ impl Total {
         total.chunks += report.chunks;
         total.new_chunks += report.new_chunks;
         total.new_bytes += report.new_bytes;
+        total.repaired += report.repaired;
         total.excluded += report.excluded;
         total.sockets.extend(report.sockets);
         total.problems.extend(report.problems);
@@ -185,6 +203,7 @@ impl Total {
         self.report.chunks += report.chunks;
         self.report.new_chunks += report.new_chunks;
         self.report.new_bytes += report.new_bytes;
+        self.report.repaired += report.repaired;
     }
 }
 
@@ -220,6 +239,7 @@ fn report(args: &Args, total: &Total, started: Instant) -> Result<Outcome, Failu
         .json("chunks", tree.chunks)
         .add("new_chunks", tree.new_chunks, "new chunks", new_chunks)
         .json("new_bytes", tree.new_bytes)
+        .json("repaired_chunks", tree.repaired)
         .add("excluded", tree.excluded, "excluded", excluded)
         .json("sockets", sockets);
     name::add_problems(&mut report, "not_kept", "not kept", &tree.problems);

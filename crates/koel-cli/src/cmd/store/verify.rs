@@ -17,6 +17,8 @@ Examples:
 
 Damage is listed on standard output, and so are files that changed while they were imported: their
 bytes are those that were read, perhaps of several moments.
+koel store import --checksum stores the damaged chunks of files again that are still on disk. After
+that, or once damaged versions are removed, koel store gc drops the damage.
 
 Exit codes: 0 everything is intact, 2 something is damaged.")]
 pub(crate) struct Args {
@@ -58,8 +60,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "{folder}: {places}; restore the store from a copy, or use `koel store salvage`"
         ),
         Some(broken) => format!(
-            "{folder}: {places} and {}; restore the store from a copy, import the files again, or \
-             use `koel store salvage`",
+            "{folder}: {places} and {}; restore the store from a copy; or import the files again \
+             with --checksum, which stores damaged chunks again, then drop the damage with `koel \
+             store gc`; or use `koel store salvage`",
             counted(broken, "damaged file")
         ),
     }))

@@ -1,7 +1,8 @@
 //! Importing a folder of the disk with all that is in it.
 //!
-//! A file whose size, times and inode are those of the last version is not read again. One that
-//! cannot be read, or that is neither file, folder nor link, is reported, and the rest goes on.
+//! A file whose size, times and inode are those of the last version is not read again, if its
+//! chunks are still there (`skip.rs`). One that cannot be read, or that is neither file, folder nor
+//! link, is reported, and the rest goes on.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,6 +22,7 @@ use crate::content::entry::{Content, Entry, Kind, Stamp, StoredFile, Time};
 use crate::content::error::ArchiveError;
 use crate::content::import::{Writer, check};
 use crate::content::read::{Listing, MAX_DEPTH};
+use crate::content::skip::Skipping;
 use crate::content::{Archive, names};
 
 /// How a tree is imported.
@@ -73,7 +75,10 @@ impl TreeOptions {
         self
     }
 
-    /// Sets whether files are read whose size, times and inode did not change.
+    /// Sets whether files are read whose size, times and inode did not change. Then every chunk of
+    /// the new version is checked, and stored again if it is damaged. Otherwise chunks of such
+    /// files are checked if they are in the first 64 MiB that are skipped or in a sample of the
+    /// rest, one in 128. If one of those is damaged, all are checked.
     #[must_use]
     pub fn read_all(mut self, read_all: bool) -> Self {
         self.read_all = read_all;
@@ -118,6 +123,9 @@ pub struct TreeReport {
     pub new_chunks: u64,
     /// Bytes of those.
     pub new_bytes: u64,
+    /// The number of chunks that the store had damaged, and that were stored again. Chunks of lists
+    /// and of folders count too.
+    pub repaired: u64,
     /// Files, folders and links that were excluded; what is in such a folder is not counted.
     pub excluded: u64,
     /// The names of sockets. They hold nothing and are not stored; programs make them anew.
@@ -135,6 +143,7 @@ pub(super) struct Import<'a> {
     skipped: Option<(u64, u64)>,
     /// Files that have several names, by device and inode, with the stamp that they had.
     pub(super) linked: HashMap<(u64, u64), (Stamp, StoredFile, bool)>,
+    skipping: Skipping<'a>,
     pub(super) report: TreeReport,
     pub(super) progress: &'a mut dyn FnMut(u64),
 }
@@ -190,16 +199,23 @@ impl Archive {
             options,
             skipped: skipped.map(|status: Status| status.identity),
             linked: HashMap::new(),
+            skipping: Skipping::new(self, time),
             report: TreeReport::default(),
             progress,
         };
-        let entry = import.root(name, path)?;
+        let mut entry = import.root(name, path)?;
+        if import.skipping.starts_over() {
+            (import.report, import.linked) = Default::default();
+            import.writer.chunks = 0;
+            entry = import.root(name, path)?;
+        }
         let Import { writer, mut report, .. } = import;
         let source = std::fs::canonicalize(path).ok();
         report.version = self.commit(name, time, &entry, source.as_deref(), options.durability)?;
         report.chunks = writer.chunks;
         report.new_chunks = writer.new_chunks;
         report.new_bytes = writer.new_bytes;
+        report.repaired = writer.repaired;
         Ok(report)
     }
 }
@@ -222,7 +238,7 @@ impl Import<'_> {
             return Err(read(io::Error::other("it is neither a file nor a folder")));
         }
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        if let Some(file) = self.known(name, &status, before.as_ref()) {
+        if let Some(file) = self.known(name, &status, before.as_ref())? {
             return Ok(file);
         }
         let file = fs::open(path, flags, Mode::empty()).map_err(|error| read(error.into()))?;
@@ -253,7 +269,7 @@ impl Import<'_> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let open = |flags| fs::openat(folder, name, flags, Mode::empty()).map_err(io::Error::from);
         let made = match status.kind {
-            FileType::RegularFile => match self.known(path, &status, before) {
+            FileType::RegularFile => match self.known(path, &status, before)? {
                 Some(file) => Ok(file),
                 None => match open(flags | OFlags::NOCTTY) {
                     Ok(file) => self.file(path, file),
@@ -313,6 +329,9 @@ impl Import<'_> {
         for name in names {
             let (path, before) = (names::join(path, &name), before.take(&name));
             entries.extend(self.entry(folder.as_fd(), &path, before.as_ref(), depth + 1)?);
+        }
+        if before.is_damaged {
+            self.skipping.note_damage();
         }
         let had_extended = place::has_extended(folder.as_fd());
         self.report_extended(path, had_extended);
@@ -385,26 +404,26 @@ impl Import<'_> {
         path: &[u8],
         status: &Status,
         before: Option<&Entry>,
-    ) -> Option<Entry> {
+    ) -> Result<Option<Entry>, ArchiveError> {
         if let Some((stamp, file, had_extended)) = self.linked.get(&status.identity)
             && *stamp == status.stamp
         {
             let (file, had_extended) = (*file, *had_extended);
             self.count_file(path, file.content, had_extended);
-            return Some(Entry { had_extended, ..new_entry(status, Kind::File(file)) });
+            return Ok(Some(Entry { had_extended, ..new_entry(status, Kind::File(file)) }));
         }
-        let before = before.filter(|_| !self.options.read_all)?;
-        let Kind::File(mut file) = before.kind else { return None };
+        let Some(before) = before.filter(|_| !self.options.read_all) else { return Ok(None) };
+        let Kind::File(mut file) = before.kind else { return Ok(None) };
         let is_same = file.stamp == status.stamp
             && file.content.length == status.length
             && before.attributes == Some(status.attributes);
-        if !is_same {
-            return None;
+        if !is_same || !self.skipping.may_skip(path, file.content)? {
+            return Ok(None);
         }
         self.report.unchanged += 1;
         self.link(status, &mut file, before.had_extended);
         self.count_file(path, file.content, before.had_extended);
-        Some(Entry { name: Vec::new(), kind: Kind::File(file), ..before.clone() })
+        Ok(Some(Entry { name: Vec::new(), kind: Kind::File(file), ..before.clone() }))
     }
 
     /// Stores the bytes of an open file. One that changes meanwhile is read again; if it changes
@@ -481,20 +500,25 @@ impl Read for Metered<'_> {
 pub(super) struct Before<'a> {
     listing: Option<Listing<'a>>,
     next: Option<Entry>,
+    /// Whether some of them cannot be read.
+    is_damaged: bool,
 }
 
 impl<'a> Before<'a> {
     pub(super) fn new(archive: &'a Archive, path: &'a [u8], before: Option<&Entry>) -> Self {
         let content = before.filter(|entry| matches!(entry.kind, Kind::Folder(_)));
         let content = content.and_then(Entry::content);
-        Self { listing: content.map(|content| Listing::new(archive, path, content)), next: None }
+        let listing = content.map(|content| Listing::new(archive, path, content));
+        Self { listing, next: None, is_damaged: false }
     }
 
     /// Returns the entry with this name. To be called with ascending names.
     pub(super) fn take(&mut self, name: &[u8]) -> Option<Entry> {
         while self.next.as_ref().is_none_or(|entry| &entry.name[..] < name) {
             // What is damaged is read from disk again.
-            self.next = Some(self.listing.as_mut()?.next().ok().flatten()?);
+            let next = self.listing.as_mut()?.next();
+            self.is_damaged |= next.is_err();
+            self.next = Some(next.ok().flatten()?);
         }
         self.next.take_if(|entry| entry.name == name)
     }

@@ -33,9 +33,9 @@ fn scan_all(segment: &Arc<Segment>) -> Result<(Vec<u64>, usize), Error> {
         match scan.next() {
             Ok(Some(record)) => starts.push(record.offset),
             Ok(None) => return Ok((starts, damages)),
-            Err(Error::Damaged { .. }) => {
+            Err(error @ Error::Damaged { .. }) => {
                 damages += 1;
-                scan.resume()?;
+                scan.resume(&error)?;
             }
             Err(error) => return Err(error),
         }
