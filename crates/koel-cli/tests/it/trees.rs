@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use koel_store::{Durability, LogStore};
 use testkit::storage::Random;
 use testkit::trees::{create_random, snapshot};
 
@@ -432,4 +433,23 @@ fn other_owners_than_the_imported_ones_are_told_once() {
     let report = shell.ok("store export tree --db db -o copy --json").json();
     assert_eq!(report["other_owners"], if is_root { 3 } else { 0 });
     assert_eq!(shell.ok("store export tree --db db -o owned --owners").err, "");
+}
+
+/// Once the summary said "not restored 1" where a folder had lost all its entries.
+#[test]
+fn the_summary_counts_what_is_missing_of_a_folder() {
+    let shell = shell_with_store();
+    let store = LogStore::open(shell.path("db")).unwrap();
+    let keys: Vec<_> = store.keys().map(Result::unwrap).collect();
+    // The copies of the listings, and the listings: docs/FORMAT-STORES.md.
+    for copy in keys.iter().filter(|key| key.starts_with(b"\xffC")) {
+        assert!(store.delete(copy, Durability::None).unwrap());
+        assert!(store.delete(&[b"\xffc", &copy[2..]].concat(), Durability::None).unwrap());
+    }
+    store.close().unwrap();
+    let ran = shell.run("store export tree --db db -o copy");
+    assert!(ran.code == 1 && ran.text().contains("\nmissing       9\n"), "{}", ran.text());
+    assert!(ran.err.ends_with("; 9 files, folders and links in it are missing\n"), "{}", ran.err);
+    let ran = shell.run("store verify --db db");
+    assert!(ran.code == 2 && ran.text().contains("\nmissing  9\n"), "{}", ran.text());
 }

@@ -69,6 +69,9 @@ impl Archive {
         let named = self.named()?;
         self.drop_stale_spare()?;
         let dropped = self.drop_others(&named, &mut progress)?;
+        if self.store.has_known_damage() {
+            self.heal_copies(&self.numbers()?.all)?;
+        }
         self.store.sync()?;
         // The store knows of the damage that was met. What still needs it is an error.
         compacted +=
@@ -89,23 +92,31 @@ impl Archive {
         while let Some(key) = keys.next() {
             let (read, total) = keys.progress();
             progress(CollectProgress::Searching { read, total });
-            match key.and_then(|key| self.drop_unless(named, &key)) {
-                Ok(was_dropped) => dropped += u64::from(was_dropped),
-                Err(Error::Damaged { .. }) => {}
-                Err(error) => return Err(error),
-            }
+            dropped += self.drop_unless(named, key)?;
         }
         for key in self.store.keys_of_damaged()? {
-            dropped += u64::from(self.drop_unless(named, &key)?);
+            dropped += self.drop_unless(named, Ok(key))?;
         }
         Ok(dropped)
     }
 
-    /// Drops the record of a key, if it is a chunk or a list that is not in `named`. Returns
-    /// whether it did.
-    fn drop_unless(&self, named: &CuckooFilter, key: &[u8]) -> Result<bool, Error> {
-        let is_unused = keys::hash_in(key).is_some_and(|hash| !named.contains(&start_of(hash)));
-        Ok(is_unused && self.store.delete(key, Durability::None)?)
+    /// Drops the record of a key, if it is a chunk or a list that is not in `named`, or belongs to
+    /// such ones. Returns how many chunks and lists it dropped. Damaged records stay.
+    fn drop_unless(&self, named: &CuckooFilter, key: Result<Vec<u8>, Error>) -> Result<u64, Error> {
+        let is_named = |hash: &Hash| named.contains(&start_of(hash));
+        let dropped = key.and_then(|key| {
+            let hash = keys::hash_in(&key);
+            let is_unused = match hash {
+                Some(hash) => !is_named(hash),
+                None => self.is_unused_copy(&key, is_named)?,
+            };
+            let dropped = is_unused && self.store.delete(&key, Durability::None)?;
+            Ok(u64::from(dropped && !keys::is_copy(&key)))
+        });
+        match dropped {
+            Err(Error::Damaged { .. }) => Ok(0),
+            dropped => dropped,
+        }
     }
 
     /// Returns the chunks and lists of all versions.

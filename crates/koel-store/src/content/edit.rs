@@ -8,7 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::entry::{Content, Entry, Kind, Time};
+use super::copies::Parts;
+use super::entry::{Entry, Kind, StoredFolder, Time};
 use super::error::ArchiveError;
 use super::import::Writer;
 use super::read::{Listing, no_such_name};
@@ -18,16 +19,15 @@ use crate::kernel::threads::lock;
 use crate::{Batch, Durability};
 
 impl Archive {
-    /// Adds a version to a name. Returns its number.
+    /// Adds a version to a name, after copies of these parts of its folders. Returns its number.
     ///
     /// A damaged list of versions is written again. A newest version with a damaged record is
     /// dropped: nothing can be restored from it.
     pub(super) fn commit(
         &self,
-        name: &[u8],
-        time: Time,
-        entry: &Entry,
+        (name, time, entry): (&[u8], Time, &Entry),
         source: Option<&Path>,
+        parts: Parts,
         durability: Durability,
     ) -> Result<u64, ArchiveError> {
         let mut known = lock(&self.known_names);
@@ -52,7 +52,9 @@ impl Archive {
         let spare = Spare { number: next, value: Version::encode(time, name, entry) };
         let changes = |batch: &mut Batch| {
             if let Some(dropped) = dropped {
-                batch.delete(&keys::version_key(dropped))?;
+                batch
+                    .delete(&keys::version_key(dropped))?
+                    .delete(&keys::version_copy_key(dropped))?;
             }
             batch.put(&keys::version_key(next), &spare.value)?;
             batch.put(&keys::name_key(name), &keys::encode_numbers(&numbers))?;
@@ -61,6 +63,7 @@ impl Archive {
             }
             Ok(())
         };
+        self.write_copies(next, parts, || self.put_copy_of(&spare))?;
         self.write_after_spare(&spare, after, changes, durability)?;
         if let Some(known) = &mut *known {
             known.insert(name.to_owned());
@@ -190,7 +193,7 @@ impl Archive {
             numbers.into_iter().partition(|number| keep(*number));
         let mut batch = Batch::new();
         for number in &removed {
-            batch.delete(&keys::version_key(*number))?;
+            batch.delete(&keys::version_key(*number))?.delete(&keys::version_copy_key(*number))?;
         }
         self.remove_spare_of(&removed, &mut batch)?;
         if kept.is_empty() {
@@ -225,19 +228,27 @@ impl Archive {
         let mut changed = Vec::new();
         for number in self.numbers_of(&name)?.unwrap_or_default() {
             let Some(mut version) = self.stored_version(number)? else { continue };
-            let Kind::Folder(content) = version.entry.kind else { continue };
-            if let Some(content) = self.without(&mut writer, &name, content, &components)? {
-                version.entry.kind = Kind::Folder(content);
+            let Kind::Folder(folder) = version.entry.kind else { continue };
+            if let Some(folder) = self.without(&mut writer, &name, folder, &components)? {
+                version.entry.kind = Kind::Folder(folder);
                 let value = Version::encode(version.time, &name, &version.entry);
                 changed.push(Spare { number, value });
             }
         }
-        self.replace_versions(&changed)?;
+        self.replace_versions(&changed, writer.parts)?;
         Ok(changed.len() as u64)
     }
 
-    /// Replaces the records of versions, durably.
-    fn replace_versions(&self, changed: &[Spare]) -> Result<(), ArchiveError> {
+    /// Replaces the records of versions, durably, after copies of these parts of their folders.
+    fn replace_versions(&self, changed: &[Spare], parts: Parts) -> Result<(), ArchiveError> {
+        let mut next = self.next_number()?;
+        if !parts.is_empty() {
+            let gap = next;
+            next = next.checked_add(1).ok_or(keys::INVALID_NEXT_NUMBER)?;
+            self.write_copies(gap, parts, || {
+                changed.iter().try_for_each(|version| self.put_copy_of(version))
+            })?;
+        }
         let put_all = |batch: &mut Batch| {
             changed.iter().try_for_each(|version| {
                 batch.put(&keys::version_key(version.number), &version.value)?;
@@ -248,10 +259,10 @@ impl Archive {
         let newest =
             changed.iter().find(|it| spare.as_ref().is_some_and(|s| s.number == it.number));
         if let Some(newest) = newest {
-            let next = self.next_number()?;
             return self.write_after_spare(newest, next, put_all, Durability::Synced);
         }
         let mut batch = Batch::new();
+        batch.put(keys::NEXT_NUMBER, &keys::encode_next_number(next))?;
         put_all(&mut batch)?;
         Ok(self.store.write(&batch, Durability::Synced)?)
     }
@@ -261,11 +272,11 @@ impl Archive {
         &self,
         writer: &mut Writer<'_>,
         path: &[u8],
-        content: Content,
+        folder: StoredFolder,
         components: &[&[u8]],
-    ) -> Result<Option<Content>, ArchiveError> {
+    ) -> Result<Option<StoredFolder>, ArchiveError> {
         let Some((first, rest)) = components.split_first() else { return Ok(None) };
-        let mut listing = Listing::new(self, path, content);
+        let mut listing = Listing::new(self, path, folder.content);
         let (mut entries, mut is_there) = (Vec::new(), false);
         while let Some(mut entry) = listing.next()? {
             if entry.name == *first {
@@ -304,7 +315,7 @@ impl Archive {
         if self.store.get(keys::NEXT_NUMBER).ok().flatten().as_ref() != Some(&value) && next > 1 {
             self.store.put(keys::NEXT_NUMBER, &value, Durability::None)?;
         }
-        self.restore_lost_version()?;
+        self.restore_lost_versions()?;
         let mut repaired = 0;
         for (name, versions) in self.versions_by_name()? {
             if self.stored_numbers_of(&name)?.unwrap_or_default() == versions {

@@ -12,6 +12,7 @@
 //!           u64     number that hard links of one file share, or 0
 //!           u64     inode, and time of the last change of bytes or attributes; 0 if unknown
 //! folder    content, whose bytes are the entries of the folder, by ascending name
+//!           u64     number of all entries below the folder, at every depth
 //! link      u16 ..  length of the target, target
 //!
 //! content   u64     length
@@ -52,7 +53,7 @@ pub enum Kind {
     /// A file.
     File(StoredFile),
     /// A folder.
-    Folder(Content),
+    Folder(StoredFolder),
     /// A symbolic link to this target.
     Link(Vec<u8>),
 }
@@ -71,6 +72,17 @@ pub struct StoredFile {
     pub changed_while_read: bool,
     /// Identifies the state of the file on disk.
     pub(super) stamp: Stamp,
+}
+
+/// A stored folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoredFolder {
+    /// The bytes of its entries.
+    pub content: Content,
+    /// The number of files, folders and links below it, at every depth. It tells how many are
+    /// missing if the entries cannot be read.
+    pub below: u64,
 }
 
 /// Where the bytes of a file or a folder are.
@@ -122,8 +134,16 @@ impl Entry {
     pub fn content(&self) -> Option<Content> {
         match &self.kind {
             Kind::File(file) => Some(file.content),
-            Kind::Folder(content) => Some(*content),
+            Kind::Folder(folder) => Some(folder.content),
             Kind::Link(_) => None,
+        }
+    }
+
+    /// Returns the number of entries that this one stands for: itself, and all below it.
+    pub(super) fn count(&self) -> u64 {
+        match &self.kind {
+            Kind::Folder(folder) => folder.below.saturating_add(1),
+            _ => 1,
         }
     }
 
@@ -161,7 +181,10 @@ impl Entry {
                 bytes.extend(file.stamp.inode.to_le_bytes());
                 file.stamp.changed.encode(bytes);
             }
-            Kind::Folder(content) => content.encode(bytes),
+            Kind::Folder(folder) => {
+                folder.content.encode(bytes);
+                bytes.extend(folder.below.to_le_bytes());
+            }
             Kind::Link(target) => encode_text(bytes, target),
         }
     }
@@ -185,7 +208,10 @@ impl Entry {
                     changed: Time::decode(fields)?,
                 },
             }),
-            1 => Kind::Folder(Content::decode(fields)?),
+            1 => Kind::Folder(StoredFolder {
+                content: Content::decode(fields)?,
+                below: u64::from_le_bytes(fields.array()?),
+            }),
             _ => Kind::Link(fields.text()?.to_vec()),
         };
         Ok(Self { name, kind, attributes, had_extended: flags & 2 == 2 })
@@ -310,7 +336,7 @@ mod tests {
         [
             Entry::of_stream(content(0)),
             entry(b"file", Kind::File(file)),
-            entry(b"folder", Kind::Folder(content(0))),
+            entry(b"folder", Kind::Folder(StoredFolder { content: content(0), below: 9 })),
             entry(b"link", Kind::Link(b"/to/nothing".to_vec())),
         ]
     }

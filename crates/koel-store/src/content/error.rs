@@ -100,6 +100,19 @@ pub enum ArchiveError {
 }
 
 impl ArchiveError {
+    /// Says of an error with the entries of a folder how many entries are missing.
+    pub(super) fn with_missing(self, folder: &[u8], missing: u64) -> Self {
+        if missing == 0 || !self.is_loss() {
+            return self;
+        }
+        let what = match self {
+            Self::Broken { what, .. } => what,
+            error => error.to_string(),
+        };
+        let what = format!("{what}; {missing} files, folders and links in it are missing");
+        Self::Broken { name: folder.to_owned(), what }
+    }
+
     /// Returns whether a part of a file cannot be read: it is damaged, missing, or another one.
     pub(super) fn is_loss(&self) -> bool {
         matches!(self, Self::Broken { .. }) || self.is_damage()

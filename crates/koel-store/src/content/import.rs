@@ -5,7 +5,8 @@ use std::io::Read;
 use zstd::bulk::Compressor;
 
 use super::chunks::{self, Chunking, Cutter};
-use super::entry::{Content, Entry, Time};
+use super::copies::Parts;
+use super::entry::{Content, Entry, StoredFolder, Time};
 use super::error::ArchiveError;
 use super::keys::{self, Hash};
 use super::{Archive, names};
@@ -51,7 +52,12 @@ impl Archive {
         let _no_collection = self.chunks_in_use.read();
         let mut writer = Writer::new(self);
         let content = writer.store(source, chunking)?;
-        self.commit(name, time, &Entry::of_stream(content), None, Durability::Synced)?;
+        self.commit(
+            (name, time, &Entry::of_stream(content)),
+            None,
+            writer.parts,
+            Durability::Synced,
+        )?;
         Ok(ImportReport {
             length: content.length,
             hash: content.hash,
@@ -83,6 +89,10 @@ pub(super) struct Writer<'a> {
     pub(super) new_bytes: u64,
     /// Chunks, and those of folders, that were damaged and are stored again.
     pub(super) repaired: u64,
+    /// Chunks and lists of folders that need another copy.
+    pub(super) parts: Parts,
+    /// Whether it stores the entries of a folder now.
+    is_listing: bool,
     /// Reused by all contents.
     buffer: Vec<u8>,
 }
@@ -95,19 +105,35 @@ impl<'a> Writer<'a> {
         // Without memory for it, chunks are stored as they are.
         let compressor = archive.compression.and_then(|level| Compressor::new(level).ok());
         let (chunks, new_chunks, new_bytes, repaired) = (0, 0, 0, 0);
-        let buffer = Vec::new();
-        Self { archive, compressor, chunks, new_chunks, new_bytes, repaired, buffer }
+        let (parts, is_listing, buffer) = (Parts::new(), false, Vec::new());
+        Self {
+            archive,
+            compressor,
+            chunks,
+            new_chunks,
+            new_bytes,
+            repaired,
+            parts,
+            is_listing,
+            buffer,
+        }
     }
 
     /// Stores the entries of a folder.
-    pub(super) fn store_listing(&mut self, entries: &[Entry]) -> Result<Content, ArchiveError> {
+    pub(super) fn store_listing(
+        &mut self,
+        entries: &[Entry],
+    ) -> Result<StoredFolder, ArchiveError> {
         let mut bytes = Vec::new();
         entries.iter().for_each(|entry| entry.encode(&mut bytes));
         let before = (self.chunks, self.new_chunks, self.new_bytes);
+        self.is_listing = true;
         let content = self.store(&bytes[..], LISTING);
+        self.is_listing = false;
         // Reports count the chunks of files.
         (self.chunks, self.new_chunks, self.new_bytes) = before;
-        content
+        let below = entries.iter().map(Entry::count).fold(0, u64::saturating_add);
+        Ok(StoredFolder { content: content?, below })
     }
 
     /// Stores what a source yields.
@@ -169,7 +195,7 @@ impl<'a> Writer<'a> {
     fn store_list(&mut self, pending: &mut Pending, height: usize) -> Result<(), ArchiveError> {
         let list = std::mem::take(&mut pending[height]);
         let hash = *blake3::hash(&list).as_bytes();
-        self.store_once(&keys::list_key(&hash), &list)?;
+        self.store_hashes(&hash, &list)?;
         self.add(pending, height + 1, hash)
     }
 
@@ -187,47 +213,81 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Stores a chunk, if the store has it neither as it is nor compressed. What it has damaged is
-    /// replaced. Returns whether the chunk was stored.
+    /// Stores a chunk, if the store has it neither as it is nor compressed, and plans its copy if it
+    /// needs one. Returns whether the chunk was stored.
     fn store_chunk(&mut self, hash: &Hash, chunk: &[u8]) -> Result<bool, ArchiveError> {
-        let (plain, packed) = (keys::chunk_key(hash), keys::packed_key(hash));
-        let is_chunk = |value: &[u8]| value == chunk;
-        let as_it_is = self.stored(&plain, is_chunk)?;
-        if as_it_is == Stored::Sound {
-            return Ok(false);
-        }
-        let compressed =
-            self.stored(&packed, |value| chunks::unpack(value).is_some_and(|it| it == chunk))?;
-        let is_new = compressed != Stored::Sound;
-        let mut key = &packed;
-        if is_new {
-            let value = self.compressor.as_mut().and_then(|it| chunks::pack(it, chunk));
-            key = if value.is_some() { &packed } else { &plain };
-            let value = value.as_deref().unwrap_or(chunk);
-            self.archive.store.put(key, value, Durability::None)?;
-        }
-        let damaged = [(&plain, as_it_is), (&packed, compressed)];
-        let damaged = damaged.into_iter().filter(|(_, stored)| *stored == Stored::Damaged);
-        self.repaired += u64::from(damaged.clone().next().is_some());
-        for (other, _) in damaged.filter(|(damaged, _)| *damaged != key) {
-            self.archive.store.delete(other, Durability::None)?;
+        let (kind, is_new) = self.store_original(hash, chunk)?;
+        if self.is_listing {
+            self.plan_copy(kind, hash, is_new, |value| is_chunk(kind, value, chunk))?;
         }
         Ok(is_new)
     }
 
-    /// Stores a value if the store does not have it, or has it damaged.
-    fn store_once(&mut self, key: &[u8], value: &[u8]) -> Result<(), ArchiveError> {
-        let stored = self.stored(key, |other| other == value)?;
+    /// Stores a chunk. What the store has damaged is replaced. Returns the letter of its key, and
+    /// whether it was stored.
+    fn store_original(&mut self, hash: &Hash, chunk: &[u8]) -> Result<(u8, bool), ArchiveError> {
+        let stored = |kind| self.stored(kind, hash, |value| is_chunk(kind, value, chunk));
+        let plain = stored(b'c')?;
+        if plain == Stored::Sound {
+            return Ok((b'c', false));
+        }
+        let packed = stored(b'z')?;
+        let (mut kind, is_new) = (b'z', packed != Stored::Sound);
+        if is_new {
+            let value = self.compressor.as_mut().and_then(|it| chunks::pack(it, chunk));
+            kind = if value.is_some() { b'z' } else { b'c' };
+            let value = value.as_deref().unwrap_or(chunk);
+            self.archive.store.put(&keys::key(kind, hash), value, Durability::None)?;
+        }
+        let damaged = [(b'c', plain), (b'z', packed)].into_iter();
+        let damaged = damaged.filter(|(_, stored)| *stored == Stored::Damaged);
+        self.repaired += u64::from(damaged.clone().next().is_some());
+        for (other, _) in damaged.filter(|(damaged, _)| *damaged != kind) {
+            self.archive.store.delete(&keys::key(other, hash), Durability::None)?;
+        }
+        Ok((kind, is_new))
+    }
+
+    /// Stores a list, if the store does not have it, or has it damaged, and plans its copy if it
+    /// needs one.
+    fn store_hashes(&mut self, hash: &Hash, list: &[u8]) -> Result<(), ArchiveError> {
+        let stored = self.stored(b'l', hash, |other| other == list)?;
         self.repaired += u64::from(stored == Stored::Damaged);
-        if stored != Stored::Sound {
-            self.archive.store.put(key, value, Durability::None)?;
+        let is_new = stored != Stored::Sound;
+        if is_new {
+            self.archive.store.put(&keys::key(b'l', hash), list, Durability::None)?;
+        }
+        if self.is_listing {
+            self.plan_copy(b'l', hash, is_new, |other| other == list)?;
         }
         Ok(())
     }
 
-    /// Returns what the store has under a key whose value `is_it` recognizes.
-    fn stored(&self, key: &[u8], is_it: impl Fn(&[u8]) -> bool) -> Result<Stored, Error> {
-        match self.archive.store.get(key) {
+    /// Plans a copy of what was stored or found, unless it has one, which was written apart from
+    /// it.
+    fn plan_copy(
+        &mut self,
+        kind: u8,
+        hash: &Hash,
+        is_new: bool,
+        is_it: impl Fn(&[u8]) -> bool,
+    ) -> Result<(), ArchiveError> {
+        let copy = self.stored(kind.to_ascii_uppercase(), hash, is_it)?;
+        self.repaired += u64::from(copy == Stored::Damaged);
+        if is_new || copy != Stored::Sound {
+            self.parts.insert((kind, *hash));
+        }
+        Ok(())
+    }
+
+    /// Returns what the store has of a kind of record, whose value `is_it` recognizes.
+    fn stored(
+        &self,
+        kind: u8,
+        hash: &Hash,
+        is_it: impl Fn(&[u8]) -> bool,
+    ) -> Result<Stored, Error> {
+        match self.archive.store.get(&keys::key(kind, hash)) {
             Err(Error::Damaged { .. }) => Ok(Stored::Damaged),
             Err(error) => Err(error),
             Ok(None) => Ok(Stored::Missing),
@@ -244,4 +304,9 @@ enum Stored {
     /// The record is damaged, or its value is another one.
     Damaged,
     Missing,
+}
+
+/// Returns whether a value is a chunk, which is compressed in this kind of record or not.
+fn is_chunk(kind: u8, value: &[u8], chunk: &[u8]) -> bool {
+    if kind == b'z' { chunks::unpack(value).is_some_and(|it| it == chunk) } else { value == chunk }
 }

@@ -7,10 +7,14 @@
 //! FF 'l' hash             a list: up to 1,024 hashes of chunks, or of lists, in order;
 //!                         the hash is the BLAKE3 of the value
 //! FF 'v' number (u64)     a version: its time, its name, and what was imported
-//! FF 'n' name             2 (u8), then the numbers (u64) of the versions of a name, ascending
+//! FF 'n' name             3 (u8), then the numbers (u64) of the versions of a name, ascending
 //! FF 'w'                  the number (u64) of the newest version, then the value of its record
-//! FF 't'                  2 (u8), then the next number (u64), then 4,096 zero bytes
+//! FF 't'                  3 (u8), then the next number (u64), then 4,096 zero bytes
 //! FF 'p' path             the name that this path on disk was last imported as
+//! FF 'C', 'Z', 'L' hash   a copy of a chunk or a list, of a folder
+//! FF 'V' number (u64)     a copy of a version of a folder
+//! FF 'g' number (u64)     a gap: the letter and the hash of all that has its copy after it, then
+//!                         zeros; 64 KiB or more
 //! ```
 //!
 //! All numbers are little-endian. UTF-8 text has no byte FF, so text keys do not collide with
@@ -18,6 +22,7 @@
 
 use std::path::Path;
 
+use super::copies::Parts;
 use super::error::ArchiveError;
 
 /// A BLAKE3 hash.
@@ -38,21 +43,11 @@ pub(super) const SPARE: &[u8] = &[MARK, b'w'];
 /// Zero bytes after the next number: the records before and after it are in different sectors.
 const SECTOR: usize = 4096;
 
+/// Bytes of a gap: what lies before it and what lies after it are not lost together.
+const GAP: usize = 64 << 10;
+
 /// The version of these records.
-pub(super) const FORMAT: u8 = 2;
-
-pub(super) fn chunk_key(hash: &Hash) -> Vec<u8> {
-    key(b'c', hash)
-}
-
-/// The key of a compressed chunk.
-pub(super) fn packed_key(hash: &Hash) -> Vec<u8> {
-    key(b'z', hash)
-}
-
-pub(super) fn list_key(hash: &Hash) -> Vec<u8> {
-    key(b'l', hash)
-}
+pub(super) const FORMAT: u8 = 3;
 
 pub(super) fn name_key(name: &[u8]) -> Vec<u8> {
     key(b'n', name)
@@ -62,21 +57,36 @@ pub(super) fn version_key(number: u64) -> Vec<u8> {
     key(b'v', &number.to_le_bytes())
 }
 
+/// The key of the copy of a version.
+pub(super) fn version_copy_key(number: u64) -> Vec<u8> {
+    key(b'V', &number.to_le_bytes())
+}
+
+pub(super) fn gap_key(number: u64) -> Vec<u8> {
+    key(b'g', &number.to_le_bytes())
+}
+
 /// The key of a path on disk.
 pub(super) fn source_key(path: &Path) -> Vec<u8> {
     key(b'p', path.as_os_str().as_encoded_bytes())
 }
 
-fn key(kind: u8, rest: &[u8]) -> Vec<u8> {
+/// The key of a kind of record: of a chunk or a list, `rest` is its hash.
+pub(super) fn key(kind: u8, rest: &[u8]) -> Vec<u8> {
     [&[MARK, kind], rest].concat()
 }
 
-/// Returns the hash in the key of a chunk or a list.
+/// Returns the hash in the key of a chunk or a list, or of a copy.
 pub(super) fn hash_in(key: &[u8]) -> Option<&Hash> {
     match key {
-        [MARK, b'c' | b'z' | b'l', hash @ ..] => hash.try_into().ok(),
+        [MARK, b'c' | b'z' | b'l' | b'C' | b'Z' | b'L', hash @ ..] => hash.try_into().ok(),
         _ => None,
     }
+}
+
+/// Returns whether a key is that of a copy or a gap.
+pub(super) fn is_copy(key: &[u8]) -> bool {
+    matches!(key, [MARK, b'C' | b'Z' | b'L' | b'V' | b'g', ..])
 }
 
 /// Returns the name in the key of a name.
@@ -89,10 +99,44 @@ pub(super) fn name_in(key: &[u8]) -> Option<&[u8]> {
 
 /// Returns the number in the key of a version.
 pub(super) fn number_in(key: &[u8]) -> Option<u64> {
+    number_of_kind(b'v', key)
+}
+
+/// Returns the number in the key of the copy of a version.
+pub(super) fn copied_number_in(key: &[u8]) -> Option<u64> {
+    number_of_kind(b'V', key)
+}
+
+/// Returns the number in the key of a gap.
+pub(super) fn gap_number_in(key: &[u8]) -> Option<u64> {
+    number_of_kind(b'g', key)
+}
+
+fn number_of_kind(kind: u8, key: &[u8]) -> Option<u64> {
     match key {
-        [MARK, b'v', number @ ..] => number.try_into().ok().map(u64::from_le_bytes),
+        [MARK, found, number @ ..] if *found == kind => {
+            number.try_into().ok().map(u64::from_le_bytes)
+        }
         _ => None,
     }
+}
+
+/// Encodes the value of a gap.
+pub(super) fn encode_gap(parts: &Parts) -> Vec<u8> {
+    let mut value: Vec<u8> =
+        parts.iter().flat_map(|(kind, hash)| std::iter::once(*kind).chain(*hash)).collect();
+    value.resize(value.len().max(GAP), 0);
+    value
+}
+
+/// Decodes the value of a gap.
+pub(super) fn decode_gap(value: &[u8]) -> Parts {
+    let (parts, _) = value.as_chunks::<33>();
+    let parts = parts.iter().filter_map(|part| {
+        let (kind, hash) = part.split_first_chunk::<1>()?;
+        Some((kind[0], hash.try_into().ok()?))
+    });
+    parts.take_while(|(kind, _)| *kind != 0).collect()
 }
 
 /// Encodes the value of a name.
@@ -144,7 +188,7 @@ mod tests {
 
     #[test]
     fn keys_of_an_archive_are_not_text_and_only_content_has_a_hash() {
-        let keys = [packed_key(&[9; 32]), list_key(&[9; 32]), name_key(b"c"), version_key(1)];
+        let keys = [key(b'z', &[9; 32]), key(b'L', &[9; 32]), name_key(b"c"), version_key(1)];
         assert!(keys.iter().all(|key| std::str::from_utf8(key).is_err()));
         let contents: Vec<bool> = keys.iter().map(|key| hash_in(key).is_some()).collect();
         assert_eq!(contents, [true, true, false, false]);
@@ -156,9 +200,19 @@ mod tests {
     }
 
     #[test]
+    fn the_parts_of_a_gap_are_read_back_and_it_is_long() {
+        for count in [0, 1, 3, 1985, 1986, 5000_u32] {
+            let hash = |number| *blake3::hash(&u32::to_le_bytes(number)).as_bytes();
+            let parts: Parts = (0..count).map(|it| (b"czl"[it as usize % 3], hash(it))).collect();
+            let value = encode_gap(&parts);
+            assert!(value.len() >= GAP && decode_gap(&value) == parts, "{count}");
+        }
+    }
+
+    #[test]
     fn numbers_are_read_back_and_others_are_refused() {
         let bytes = encode_numbers(&[1, 7]);
-        assert_eq!(bytes, [2, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(bytes, [3, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(decode_numbers(&bytes, "x").unwrap(), [1, 7]);
         for wrong in [&bytes[..0], &bytes[..1], &bytes[..16], &[1; 17], &encode_numbers(&[7, 7])] {
             assert!(matches!(decode_numbers(wrong, "x"), Err(ArchiveError::Record { .. })));

@@ -14,7 +14,7 @@
 //! chunks     cutting and compressing    keys       keys and small records
 //! names      which are allowed, how they are printed
 //! tree/      folders of a disk (Unix)   temporary  names of files that are not complete
-//! skip       files that an import does not read again
+//! skip       files not read again       copies     of what folders are read by
 //! ```
 //!
 //! An archive relies only on the store keeping writes in order: chunks are written before the lists
@@ -45,6 +45,7 @@
 
 mod chunks;
 mod collect;
+mod copies;
 mod edit;
 mod entry;
 mod error;
@@ -68,7 +69,7 @@ pub mod replace {
 
 pub use chunks::Chunking;
 pub use collect::{CollectProgress, CollectReport};
-pub use entry::{Attributes, Content, Entry, Kind, StoredFile, Time};
+pub use entry::{Attributes, Content, Entry, Kind, StoredFile, StoredFolder, Time};
 pub use error::ArchiveError;
 pub use import::ImportReport;
 pub use names::{escape, normalize, unescape};

@@ -15,6 +15,7 @@ use super::error::ArchiveError;
 use super::keys::{self, Hash};
 use super::versions::Version;
 use super::{Archive, chunks, names, temporary};
+use crate::Error;
 
 /// The chunks of a content, in order.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ impl<'a> Chunks<'a> {
 
     /// Reads the chunk with the hash that came last, and checks it.
     pub(super) fn read(&self, hash: &Hash) -> Result<Vec<u8>, ArchiveError> {
-        self.part(self.stored_chunk(hash)?, hash, &format!("chunk {}", self.chunks))
+        self.part(b"czCZ", hash, &format!("chunk {}", self.chunks))
     }
 
     /// The error if there is no chunk with the hash that came last.
@@ -101,8 +102,7 @@ impl<'a> Chunks<'a> {
             }
             list(&hash);
             let what = format!("the list before chunk {}", self.chunks);
-            let stored = self.archive.store.get(&keys::list_key(&hash))?;
-            let bytes = self.part(stored, &hash, &what)?;
+            let bytes = self.part(b"lL", &hash, &what)?;
             let (hashes, rest) = bytes.as_chunks::<32>();
             if !rest.is_empty() || hashes.is_empty() || hashes.len() > keys::LIST {
                 return Err(self.broken(format!("{what} has the wrong length")));
@@ -111,34 +111,31 @@ impl<'a> Chunks<'a> {
         }
     }
 
-    /// Returns a chunk that is stored as it is, or compressed.
-    fn stored_chunk(&self, hash: &Hash) -> Result<Option<Vec<u8>>, ArchiveError> {
-        let store = &self.archive.store;
-        let plain = store.get(&keys::chunk_key(hash));
-        if matches!(plain, Ok(Some(_))) {
-            return Ok(plain?);
-        }
-        match store.get(&keys::packed_key(hash))? {
-            None => Ok(plain?),
-            // What cannot be decompressed has no hash, and is reported as a chunk of another one.
-            Some(value) => Ok(Some(chunks::unpack(&value).unwrap_or(value))),
-        }
-    }
-
-    /// Returns a chunk or a list, after comparing it with its hash.
-    fn part(
-        &self,
-        stored: Option<Vec<u8>>,
-        hash: &Hash,
-        what: &str,
-    ) -> Result<Vec<u8>, ArchiveError> {
-        match stored {
-            None => Err(self.broken(format!("{what} is missing"))),
-            Some(bytes) if blake3::hash(&bytes) != *hash => {
-                Err(self.broken(format!("{what} does not match its hash")))
+    /// Returns a chunk or a list from the first of these kinds of records that has it. All are
+    /// tried before damage is an error.
+    fn part(&self, kinds: &[u8], hash: &Hash, what: &str) -> Result<Vec<u8>, ArchiveError> {
+        let mut failure = None;
+        for &kind in kinds {
+            let bytes = match self.archive.store.get(&keys::key(kind, hash)) {
+                Ok(None) => continue,
+                // What cannot be decompressed has no hash: it is reported as another chunk.
+                Ok(Some(value)) if matches!(kind, b'z' | b'Z') => {
+                    chunks::unpack(&value).unwrap_or(value)
+                }
+                Ok(Some(value)) => value,
+                Err(error @ Error::Damaged { .. }) => {
+                    failure.get_or_insert(error.into());
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            if blake3::hash(&bytes) == *hash {
+                return Ok(bytes);
             }
-            Some(bytes) => Ok(bytes),
+            let other = || self.broken(format!("{what} does not match its hash"));
+            failure.get_or_insert_with(other);
         }
+        Err(failure.unwrap_or_else(|| self.broken(format!("{what} is missing"))))
     }
 
     fn check_whole(&mut self) -> Result<Option<Vec<u8>>, ArchiveError> {
@@ -251,8 +248,8 @@ impl Archive {
         let mut entry = version.entry.clone();
         let mut path = version.name.clone();
         for component in rest.split(|byte| *byte == b'/') {
-            let Kind::Folder(content) = entry.kind else { return Err(missing()) };
-            let mut listing = Listing::new(self, &path, content);
+            let Kind::Folder(folder) = entry.kind else { return Err(missing()) };
+            let mut listing = Listing::new(self, &path, folder.content);
             entry = loop {
                 let next = listing.next()?.ok_or_else(missing)?;
                 if next.name == component {
@@ -289,9 +286,9 @@ impl Archive {
         if !visit(path, entry)? {
             return Ok(());
         }
-        let Kind::Folder(content) = entry.kind else { return Ok(()) };
+        let Kind::Folder(folder) = entry.kind else { return Ok(()) };
         check_depth(path, depth)?;
-        let mut listing = Listing::new(self, path, content);
+        let mut listing = Listing::new(self, path, folder.content);
         while let Some(next) = listing.next()? {
             self.walk_below(&names::join(path, &next.name), &next, depth + 1, visit)?;
         }

@@ -89,7 +89,7 @@ impl<'a> Skipping<'a> {
 impl Archive {
     /// Returns whether a chunk may be stored, without reading.
     fn may_have_chunk(&self, hash: &Hash) -> bool {
-        [keys::chunk_key(hash), keys::packed_key(hash)].iter().any(|key| self.store.may_have(key))
+        [b'c', b'z'].iter().any(|kind| self.store.may_have(&keys::key(*kind, hash)))
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
         let (folder, bytes) = closed();
         let archive = open(&folder);
         assert!((0..100).all(|seed| may_skip(&archive, seed)));
-        let key = keys::chunk_key(blake3::hash(&bytes[4096..8192]).as_bytes());
+        let key = keys::key(b'c', blake3::hash(&bytes[4096..8192]).as_bytes());
         assert!(archive.store().delete(&key, Durability::None).unwrap());
         assert!((0..100).all(|seed| !may_skip(&archive, seed)));
     }
@@ -160,7 +160,7 @@ mod tests {
             &|archive| drop(archive.export("file", std::io::sink())),
             &|archive| drop(archive.verify(|_| ())),
             &|archive| drop(archive.store().verify(|_, _| ())),
-            &|archive| drop(archive.store().keys().count()),
+            &|archive| assert!(archive.store().keys().any(|key| key.is_err())),
         ];
         for (how, learn) in learn.iter().enumerate() {
             let archive = open_anew(&folder);

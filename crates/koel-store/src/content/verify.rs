@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::entry::{Content, Entry, Kind};
+use super::entry::{Content, Entry, Kind, StoredFolder};
 use super::error::ArchiveError;
 use super::keys::Hash;
 use super::read::{Chunks, Listing, check_depth};
@@ -20,6 +20,9 @@ pub struct ArchiveVerifyReport {
     /// unreadable, it is `version` and the number. A file that is broken in several versions comes
     /// once.
     pub broken: Vec<(String, String)>,
+    /// Files, folders and links that are missing: the entries of their folders cannot be read. They
+    /// are in none of the other numbers.
+    pub missing: u64,
     /// The names, escaped, of files that changed while they were imported. Their bytes are those
     /// that were read, perhaps at several moments.
     pub changed: BTreeSet<String>,
@@ -102,14 +105,17 @@ impl Verification<'_> {
         if matches!(entry.kind, Kind::File(file) if file.changed_while_read) {
             self.report.changed.insert(names::escape(path));
         }
-        let is_folder = matches!(entry.kind, Kind::Folder(_));
-        let key = (is_folder, content.height, content.root);
+        let folder = match entry.kind {
+            Kind::Folder(folder) => Some(folder),
+            _ => None,
+        };
+        let key = (folder.is_some(), content.height, content.root);
         if let Some(sound) = self.seen.get(&key) {
             return *sound;
         }
         let mut sound = Sound::default();
-        let checked = if is_folder {
-            self.check_folder(path, content, depth, &mut sound)
+        let checked = if let Some(folder) = folder {
+            self.check_folder(path, folder, depth, &mut sound)
         } else {
             self.check_bytes(path, content).map(|()| {
                 sound = Sound { files: 1, bytes: content.length };
@@ -133,18 +139,25 @@ impl Verification<'_> {
     fn check_folder(
         &mut self,
         path: &[u8],
-        content: Content,
+        folder: StoredFolder,
         depth: usize,
         sound: &mut Sound,
     ) -> Result<(), ArchiveError> {
-        check_depth(path, depth)?;
-        let mut listing = Listing::new(self.archive, path, content);
-        while let Some(entry) = listing.next()? {
-            let found = self.check(&names::join(path, &entry.name), &entry, depth + 1);
-            sound.files = sound.files.saturating_add(found.files);
-            sound.bytes = sound.bytes.saturating_add(found.bytes);
-        }
-        Ok(())
+        let mut missing = folder.below;
+        let checked = check_depth(path, depth).and_then(|()| {
+            let mut listing = Listing::new(self.archive, path, folder.content);
+            while let Some(entry) = listing.next()? {
+                missing = missing.saturating_sub(entry.count());
+                let found = self.check(&names::join(path, &entry.name), &entry, depth + 1);
+                sound.files = sound.files.saturating_add(found.files);
+                sound.bytes = sound.bytes.saturating_add(found.bytes);
+            }
+            Ok(())
+        });
+        checked.map_err(|error| {
+            self.report.missing = self.report.missing.saturating_add(missing);
+            error.with_missing(path, missing)
+        })
     }
 
     fn note(&mut self, name: String, error: ArchiveError) {

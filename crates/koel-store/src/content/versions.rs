@@ -18,7 +18,8 @@
 //! the version; and the copy tells the next number.
 //!
 //! The copy is used only if the record of its version is damaged. The next import writes that
-//! record again, before the copy is replaced.
+//! record again, before the copy is replaced. Versions of folders have a lasting copy as well
+//! (`copies.rs`).
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -124,7 +125,7 @@ impl Archive {
     pub(super) fn stored_version(&self, number: u64) -> Result<Option<Version>, ArchiveError> {
         let stored = match self.store.get(&keys::version_key(number)) {
             Err(error @ Error::Damaged { .. }) => {
-                self.spare_of(number).map(Some).ok_or(ArchiveError::Store(error))
+                self.copy_of_version(number).map(Some).ok_or(ArchiveError::Store(error))
             }
             found => found.map_err(ArchiveError::Store),
         };
@@ -257,7 +258,7 @@ impl Archive {
         let (mut numbers, mut damage) = (BTreeSet::new(), None);
         for key in self.store.keys() {
             let noted = key.map_err(ArchiveError::from).and_then(|key| {
-                numbers.extend(keys::number_in(&key));
+                numbers.extend(keys::number_in(&key).or(keys::copied_number_in(&key)));
                 if let Some(name) = keys::name_in(&key) {
                     numbers.extend(self.stored_numbers_of(name)?.unwrap_or_default());
                 }
@@ -298,8 +299,16 @@ impl Archive {
     }
 
     /// Returns the copy of a version whose record is damaged.
-    pub(super) fn spare_of(&self, number: u64) -> Option<Vec<u8>> {
-        self.spare().ok().flatten().filter(|spare| spare.number == number).map(|spare| spare.value)
+    pub(super) fn copy_of_version(&self, number: u64) -> Option<Vec<u8>> {
+        let spare = self.spare().ok().flatten().filter(|spare| spare.number == number);
+        let copy = || self.store.get(&keys::version_copy_key(number)).ok().flatten();
+        spare.map(|spare| spare.value).or_else(copy)
+    }
+
+    /// Writes the copy of a version that stays when there are newer ones.
+    pub(super) fn put_copy_of(&self, version: &Spare) -> Result<(), ArchiveError> {
+        let key = keys::version_copy_key(version.number);
+        Ok(self.store.put(&key, &version.value, Durability::None)?)
     }
 
     /// Writes a batch with a version after a copy of the version, with the next number between
@@ -336,12 +345,20 @@ impl Archive {
         }
     }
 
-    /// Adds the newest version again, if its record was lost.
-    pub(super) fn restore_lost_version(&self) -> Result<(), ArchiveError> {
-        let Ok(Some(spare)) = self.spare() else { return Ok(()) };
-        let key = keys::version_key(spare.number);
-        if matches!(self.store.get(&key), Ok(None)) {
-            self.store.put(&key, &spare.value, Durability::None)?;
+    /// Adds the versions again whose record was lost and whose copy was not. O(keys).
+    pub(super) fn restore_lost_versions(&self) -> Result<(), ArchiveError> {
+        let mut copied: Vec<u64> = Vec::new();
+        for key in self.store.keys() {
+            copied.extend(keys::copied_number_in(&key?));
+        }
+        copied.extend(self.spare().ok().flatten().map(|spare| spare.number));
+        for number in copied {
+            let key = keys::version_key(number);
+            if matches!(self.store.get(&key), Ok(None))
+                && let Some(value) = self.copy_of_version(number)
+            {
+                self.store.put(&key, &value, Durability::None)?;
+            }
         }
         Ok(())
     }

@@ -212,7 +212,8 @@ impl Store {
         let has_gain = |active: &Arc<Segment>| {
             let many_marks =
                 active.marks() * 100 >= active.end() * Policy::THOROUGH.segment_percent;
-            active.dead.get() + active.tombstones.get() > 0 || many_marks
+            let is_damaged = active.damage().is_some();
+            active.dead.get() + active.tombstones.get() > 0 || many_marks || is_damaged
         };
         if end.file.as_ref().is_some_and(has_gain) {
             self.start_segment(&mut end)?;

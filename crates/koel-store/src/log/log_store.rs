@@ -157,6 +157,11 @@ impl LogStore {
         self.store.may_have(key)
     }
 
+    /// Returns whether damage was met since the store was opened.
+    pub(crate) fn has_known_damage(&self) -> bool {
+        self.store.segments.all().iter().any(|segment| segment.damage().is_some())
+    }
+
     /// Returns the keys of live records that are known to be damaged, as far as they are readable.
     pub(crate) fn keys_of_damaged(&self) -> Result<Vec<Vec<u8>>, Error> {
         self.store.keys_of_damaged()

@@ -120,7 +120,7 @@ fn an_archive_with_a_damaged_next_number_still_works() {
     for name in ["first", "second", "last"] {
         archive.import(name, name.as_bytes(), Chunking::default()).unwrap();
     }
-    let archive = reopened(&folder, archive, b"\xfft\x02\x04\0\0\0\0\0\0\0");
+    let archive = reopened(&folder, archive, b"\xfft\x03\x04\0\0\0\0\0\0\0");
     assert_eq!(names(&archive), ["first", "second", "last"]);
     archive.import("new", &b"new"[..], Chunking::default()).unwrap();
     assert_eq!(archive.find("new").unwrap().0.number, 4);

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use koel_store::content::{Archive, ArchiveError, Entry, Kind, TreeOptions, TreeReport};
+use koel_store::Durability;
+use koel_store::content::{
+    Archive, ArchiveError, Entry, Kind, RestoreOptions, Selection, Target, TreeOptions, TreeReport,
+};
 use testkit::storage::{MemoryFolder, Random};
 
 use crate::archive::options;
@@ -129,11 +132,14 @@ fn an_import_after_a_lost_sector_can_be_exported() {
 #[test]
 fn a_collection_after_such_an_import_leaves_no_damage() {
     let sample = Sample::new();
-    for &sector in sectors() {
+    let kept = [true, false];
+    for (&sector, keep_newest) in sectors().iter().flat_map(|it| kept.map(|kept| (it, kept))) {
         sample.each_loss(sector, |folder, what| {
             let archive = open(folder);
             sample.import(&archive, true).unwrap();
-            archive.keep_newest("tree", 1).unwrap();
+            if keep_newest {
+                archive.keep_newest("tree", 1).unwrap();
+            }
             archive.collect(|_| ()).unwrap_or_else(|error| panic!("{what}: {error}"));
             assert_eq!(archive.store().verify(|_, _| ()).unwrap().damages, [], "{what}");
             assert_eq!(archive.verify(|_| ()).unwrap().broken, [], "{what}");
@@ -142,4 +148,61 @@ fn a_collection_after_such_an_import_leaves_no_damage() {
             assert!(newest(&open(folder)) == (sample.contents.clone(), 0), "{what}: reopened");
         });
     }
+}
+
+/// Once a sector in the listing of a folder took all entries that came after it.
+#[test]
+fn a_lost_sector_takes_the_entries_of_no_folder() {
+    let sample = Sample::new();
+    for sector in [4096, 65_536] {
+        let opened = sample.each_loss(sector, |folder, what| {
+            let mut archive = open(folder);
+            if archive.find("tree").is_err() {
+                // The list of its versions was lost too, and how many versions there are.
+                assert!(sector > 4096, "{what}");
+                drop(archive);
+                let salvaged = options().open_in(Arc::new(MemoryFolder::new())).unwrap();
+                salvaged.salvage_in(folder, |_, _| ()).unwrap();
+                archive = Archive::new(salvaged);
+                archive.repair().unwrap();
+            }
+            let (contents, problems) = newest(&archive);
+            assert_eq!(contents.len() + problems, sample.contents.len(), "{what}");
+        });
+        assert!(opened > 3);
+    }
+}
+
+/// Once the summary counted one folder where dozens of files were missing.
+#[test]
+fn what_is_missing_of_a_folder_is_counted() {
+    let sample = Sample::new();
+    let archive = open(&MemoryFolder::with(sample.files.clone()));
+    let store = archive.store();
+    let copies: Vec<_> = store.keys().map(Result::unwrap).collect();
+    let copies = copies.into_iter().filter(|key| key.starts_with(b"\xffC"));
+    let mut missing = Vec::new();
+    for copy in copies {
+        let original = [b"\xffc", &copy[2..]].concat();
+        let value = store.get(&original).unwrap().unwrap();
+        assert_eq!(store.get(&copy).unwrap().as_ref(), Some(&value));
+        for key in [&original, &copy] {
+            assert!(store.delete(key, Durability::None).unwrap());
+        }
+        let verified = archive.verify(|_| ()).unwrap();
+        let (folder, (_, entry)) = (tempfile::tempdir().unwrap(), archive.find("tree").unwrap());
+        let all = &mut |_: &[u8], _: &Entry| Selection::Take;
+        let (target, options) = (Target::Path(folder.path()), RestoreOptions::default());
+        let restored = archive.restore("tree", &entry, target, &options, all, &mut |_| ()).unwrap();
+        let there = restored.files + restored.folders + restored.links;
+        assert_eq!(there + restored.missing, sample.contents.len() as u64);
+        assert_eq!((verified.missing, verified.broken.len()), (restored.missing, 1));
+        let what = format!("; {} files, folders and links in it are missing", restored.missing);
+        assert!(restored.problems[0].what.ends_with(&what), "{:?}", restored.problems);
+        assert!(verified.broken[0].1.ends_with(&what), "{:?}", verified.broken);
+        missing.push(restored.missing);
+        store.put(&original, &value, Durability::None).unwrap();
+        store.put(&copy, &value, Durability::None).unwrap();
+    }
+    assert!(missing.contains(&84) && missing.contains(&40), "{missing:?}");
 }

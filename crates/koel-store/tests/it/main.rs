@@ -15,6 +15,7 @@ mod archive_damage;
 mod archive_heals;
 mod crash;
 mod damage;
+mod damage_dropped;
 mod damaged_stores;
 mod descriptors;
 mod disk;

@@ -234,7 +234,7 @@ fn files_that_lost_their_lists_of_versions_are_listed_again() {
     archive.into_store().close().unwrap();
     let image = folder.contents();
     // The last record of the next number (its key after both lengths); lists of versions; all.
-    let next: Vec<u8> = [&[2, 0, 9, 16, 0xff, b't', 2][..], &7_u64.to_le_bytes()].concat();
+    let next: Vec<u8> = [&[2, 0, 9, 16, 0xff, b't', 3][..], &7_u64.to_le_bytes()].concat();
     let list = |name: &str| [&[0xff, b'n'][..], name.as_bytes()].concat();
     // The newest version, which has a spare copy.
     let version: Vec<u8> = [&[0xff, b'v'][..], &6_u64.to_le_bytes()].concat();

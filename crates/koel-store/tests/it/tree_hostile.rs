@@ -40,7 +40,12 @@ fn file(archive: &Archive, name: &[u8], bytes: &[u8], link_number: u64) -> Vec<u
 }
 
 fn folder(archive: &Archive, name: &[u8], entries: &[Vec<u8>]) -> Vec<u8> {
-    entry(1, name, &content(archive, &entries.concat()))
+    entry(1, name, &folder_of(archive, &entries.concat(), entries.len() as u64))
+}
+
+/// A folder with this listing, and a number of entries below it.
+fn folder_of(archive: &Archive, listing: &[u8], below: u64) -> Vec<u8> {
+    [content(archive, listing), below.to_le_bytes().to_vec()].concat()
 }
 
 fn link(name: &[u8], target: &[u8]) -> Vec<u8> {
@@ -49,9 +54,9 @@ fn link(name: &[u8], target: &[u8]) -> Vec<u8> {
 
 /// Stores a version of a name.
 fn version(archive: &Archive, number: u64, name: &[u8], entry: &[u8]) {
-    let value = [&[2][..], &[0; 12], &text(name), entry].concat();
-    let numbers = [&[2][..], &number.to_le_bytes()].concat();
-    let next = [&[2][..], &(number + 1).to_le_bytes()].concat();
+    let value = [&[3][..], &[0; 12], &text(name), entry].concat();
+    let numbers = [&[3][..], &number.to_le_bytes()].concat();
+    let next = [&[3][..], &(number + 1).to_le_bytes()].concat();
     let version = [&[0xff, b'v'], &number.to_le_bytes()[..]].concat();
     for (key, value) in
         [(&version[..], value), (&[&[0xff, b'n'], name].concat(), numbers), (b"\xfft", next)]
@@ -183,10 +188,11 @@ fn lengths_in_records_reserve_nothing() {
     let huge = [&u64::MAX.to_le_bytes()[..], &[7; 32], &[6], &[8; 32]].concat();
     let end = [&0_u64.to_le_bytes()[..], &[0; 20]].concat();
     version(&archive, 1, b"file", &entry(0, b"", &[huge.clone(), end].concat()));
-    version(&archive, 2, b"tree", &entry(1, b"", &huge));
+    let tree = [&huge[..], &u64::MAX.to_le_bytes()].concat();
+    version(&archive, 2, b"tree", &entry(1, b"", &tree));
     let verified = archive.verify(|_| ()).unwrap();
     assert_eq!((verified.sound, verified.broken.len()), (0, 2));
-    let next = [&[2][..], &u64::MAX.to_le_bytes()].concat();
+    let next = [&[3][..], &u64::MAX.to_le_bytes()].concat();
     archive.store().put(b"\xfft", &next, Durability::None).unwrap();
     assert_eq!(archive.entries().unwrap().count(), 2);
 }
@@ -210,7 +216,8 @@ fn random_entry(archive: &Archive, random: &mut Random, name: &[u8], depth: u32)
                 let at = random.below(bytes.len());
                 bytes[at] ^= 1 << random.below(8);
             }
-            entry(1, name, &content(archive, &bytes))
+            let below = if random.chance(20) { u64::MAX } else { entries.len() as u64 };
+            entry(1, name, &folder_of(archive, &bytes, below))
         }
     }
 }

@@ -215,6 +215,7 @@ fn add(total: &mut RestoreReport, report: RestoreReport) {
     total.links += report.links;
     total.length += report.length;
     total.other_owners += report.other_owners;
+    total.missing = total.missing.saturating_add(report.missing);
     total.problems.extend(report.problems);
 }
 
@@ -272,5 +273,7 @@ fn print_report(
         .json("bytes", total.length)
         .json("other_owners", total.other_owners);
     name::add_problems(&mut report, "not_restored", "not restored", &total.problems);
+    let missing = if total.missing > 0 { grouped(total.missing) } else { String::new() };
+    report.add("missing", total.missing, "missing", missing);
     report.print(args.json).map(drop)
 }

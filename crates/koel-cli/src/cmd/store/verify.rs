@@ -97,6 +97,10 @@ pub(super) fn add_damage(
             report.json("changed_files", files.changed.iter().cloned().collect::<Vec<_>>());
         }
         let broken = files.broken.iter();
+        if files.missing > 0 {
+            report.row("missing", grouped(files.missing));
+        }
+        report.json("missing_files", files.missing);
         report.json("damaged_files", broken.clone().map(|it| it.0.clone()).collect::<Vec<_>>());
         lines.extend(broken.map(|(name, what)| damaged(format!("{name}: {what}"))));
         let changed = |name| format!("CHANGED  {name}: while it was imported\n");

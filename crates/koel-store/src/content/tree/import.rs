@@ -211,11 +211,13 @@ impl Archive {
         }
         let Import { writer, mut report, .. } = import;
         let source = std::fs::canonicalize(path).ok();
-        report.version = self.commit(name, time, &entry, source.as_deref(), options.durability)?;
         report.chunks = writer.chunks;
         report.new_chunks = writer.new_chunks;
         report.new_bytes = writer.new_bytes;
         report.repaired = writer.repaired;
+        let version = (name, time, &entry);
+        report.version =
+            self.commit(version, source.as_deref(), writer.parts, options.durability)?;
         Ok(report)
     }
 }
@@ -336,8 +338,8 @@ impl Import<'_> {
         let had_extended = place::has_extended(folder.as_fd());
         self.report_extended(path, had_extended);
         self.report.folders += 1;
-        let content = self.writer.store_listing(&entries)?;
-        Ok(Entry { had_extended, ..new_entry(status, Kind::Folder(content)) })
+        let stored = self.writer.store_listing(&entries)?;
+        Ok(Entry { had_extended, ..new_entry(status, Kind::Folder(stored)) })
     }
 
     /// Returns the entry of a folder whose entries cannot be read.

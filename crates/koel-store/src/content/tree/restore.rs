@@ -16,7 +16,7 @@ use rustix::fs::{self, AtFlags, Mode, OFlags};
 
 use super::Problem;
 use super::place::{self, Place, Status, open_folder};
-use crate::content::entry::{Attributes, Content, Entry, Kind, StoredFile};
+use crate::content::entry::{Attributes, Content, Entry, Kind, StoredFile, StoredFolder};
 use crate::content::error::ArchiveError;
 use crate::content::read::{Chunks, Listing, check_depth};
 use crate::content::{Archive, names, temporary};
@@ -82,6 +82,9 @@ pub struct RestoreReport {
     /// Files, folders and links that have another owner or group than the imported ones, because
     /// [`RestoreOptions::owners`] was not set.
     pub other_owners: u64,
+    /// Files, folders and links that are missing: the entries of their folders cannot be read. The
+    /// folders are among the problems.
+    pub missing: u64,
     /// What was not restored, or not as it was.
     pub problems: Vec<Problem>,
 }
@@ -251,7 +254,7 @@ impl Restore<'_> {
         entry: &Entry,
         depth: usize,
     ) -> Result<(), ArchiveError> {
-        let Some(content) = entry.content() else { return Ok(()) };
+        let Kind::Folder(folder) = entry.kind else { return Ok(()) };
         match (self.select)(path, entry) {
             Selection::Skip => return Ok(()),
             Selection::Search => {}
@@ -261,7 +264,7 @@ impl Restore<'_> {
                 }
             }
         }
-        let inside = self.listing(place, path, content, depth);
+        let inside = self.listing(place, path, folder, depth);
         self.note(path, inside)?;
         if place.opened().is_some() {
             self.report.folders += 1;
@@ -277,16 +280,25 @@ impl Restore<'_> {
         &mut self,
         place: &Place<'_>,
         path: &[u8],
-        content: Content,
+        folder: StoredFolder,
         depth: usize,
     ) -> Result<(), ArchiveError> {
-        check_depth(path, depth)?;
-        let mut listing = Listing::new(self.archive, path, content);
-        while let Some(entry) = listing.next()? {
-            let path = names::join(path, &entry.name);
-            self.entry(place, &entry.name, &path, &entry, depth + 1)?;
-        }
-        Ok(())
+        let mut missing = folder.below;
+        let restored = check_depth(path, depth).and_then(|()| {
+            let mut listing = Listing::new(self.archive, path, folder.content);
+            while let Some(entry) = listing.next()? {
+                missing = missing.saturating_sub(entry.count());
+                let path = names::join(path, &entry.name);
+                self.entry(place, &entry.name, &path, &entry, depth + 1)?;
+            }
+            Ok(())
+        });
+        restored.map_err(|error| {
+            if error.is_loss() {
+                self.report.missing = self.report.missing.saturating_add(missing);
+            }
+            error.with_missing(path, missing)
+        })
     }
 
     /// Counts what keeps another owner or group than it had. `status` is that of what was restored.
