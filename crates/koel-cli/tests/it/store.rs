@@ -139,7 +139,7 @@ fn a_damaged_chunk_is_stored_again_by_an_import_and_dropped_by_gc() {
         shell.run("store verify --db db").fails_late("import the files again with --checksum");
         assert_eq!(shell.run("store gc --db db").code, 2, "the chunk is needed");
         let ran = shell.ok(again);
-        assert!(ran.err.starts_with("koel: db: 1 chunk stored again"), "{}", ran.err);
+        assert!(ran.err.starts_with("koel: db: stored 1 damaged chunk again"), "{}", ran.err);
         shell.ok("store export tree --db db -o copy");
         assert_eq!(shell.read("copy/hurt"), b"the bytes of hurt");
         let report = shell.ok("store gc --db db --json").json();

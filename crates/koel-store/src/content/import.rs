@@ -213,8 +213,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Stores a chunk, if the store has it neither as it is nor compressed, and plans its copy if it
-    /// needs one. Returns whether the chunk was stored.
+    /// Stores a chunk, if the store has it neither as it is nor compressed, and plans the copy that
+    /// it may need. Returns whether the chunk was stored.
     fn store_chunk(&mut self, hash: &Hash, chunk: &[u8]) -> Result<bool, ArchiveError> {
         let (kind, is_new) = self.store_original(hash, chunk)?;
         if self.is_listing {

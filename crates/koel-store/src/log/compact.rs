@@ -23,11 +23,10 @@
 //! the manifest fails, the outputs are removed. After a failure of step 1 writes go on; after one
 //! of step 2 or 3 the store takes no more writes, as after any failed sync.
 //!
-//! **Damage.** Damaged bytes are dropped if nothing needs them, which the hint of the segment tells:
-//! every record that started there is a value that the index no longer has, a tombstone that hides
-//! nothing, or a mark. Otherwise, or without a sound hint, the segment is left as it is. Each call
-//! of `compact` tries the segments again that are known to be damaged, however few of their bytes
-//! are dead.
+//! **Damage.** Damaged bytes are dropped if nothing needs them. The hint of the segment tells: every
+//! record that started there is a value that the index no longer has, a tombstone that hides
+//! nothing, or a mark. Otherwise, or without a sound hint, the segment is left as it is. A call of
+//! `compact` tries all segments again that are known to be damaged, however few bytes are dead.
 //!
 //! **In a thread**, compaction waits until a segment is full, checks whether it is worthwhile, and
 //! copies at a limited rate, so that other work gets the disk too.

@@ -149,7 +149,7 @@ fn the_index_makes_room_for_the_keys_in_hints() {
 fn an_archive_without_a_free_number_refuses_new_names() {
     let folder = tempfile::tempdir().unwrap();
     let archive = Archive::new(LogStore::open(folder.path()).unwrap());
-    let next = [&[2][..], &u64::MAX.to_le_bytes()].concat();
+    let next = [&[3][..], &u64::MAX.to_le_bytes()].concat();
     archive.store().put(&[0xff, b't'], &next, Durability::None).unwrap();
     assert_eq!(archive.entries().unwrap().count(), 0, "a pass over the keys, not over all numbers");
     let refused = archive.import("name", &b"text"[..], Chunking::default());

@@ -80,8 +80,7 @@ pub(crate) struct Args {
     #[arg(default_missing_value = "3", value_parser = clap::value_parser!(i32).range(1..=19))]
     zstd: Option<i32>,
 
-    /// Read all files, even if size, times and inode did not change, and store every damaged chunk
-    /// again
+    /// Read all files, also unchanged ones, and store damaged chunks again
     #[arg(long)]
     checksum: bool,
 
@@ -164,11 +163,8 @@ fn report_repaired(db: &Database, repaired: u64) -> Result<(), Failure> {
     if repaired == 0 {
         return Ok(());
     }
-    let what = format!(
-        "{} stored again, since the store had them damaged; check the disk, and run `koel store \
-         verify`",
-        counted(repaired, "chunk")
-    );
+    let chunks = counted(repaired, "damaged chunk");
+    let what = format!("stored {chunks} again; check the disk, and run `koel store verify`");
     output::say_of(db.folder(), &what)
 }
 
