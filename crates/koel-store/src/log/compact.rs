@@ -23,7 +23,7 @@
 //! the manifest fails, the outputs are removed. After a failure of step 1 writes go on; after one
 //! of step 2 or 3 the store takes no more writes, as after any failed sync.
 //!
-//! **Damage.** Damaged bytes are dropped if nothing needs them. The hint of the segment tells: every
+//! **Damage.** Damaged bytes are dropped if nothing needs them. The hint of the segment tells: each
 //! record that started there is a value that the index no longer has, a tombstone that hides
 //! nothing, or a mark. Otherwise, or without a sound hint, the segment is left as it is. A call of
 //! `compact` tries all segments again that are known to be damaged, however few bytes are dead.
