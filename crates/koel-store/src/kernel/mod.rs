@@ -27,6 +27,7 @@ pub(crate) mod batch;
 pub(crate) mod bytes;
 mod damaged;
 pub(crate) mod disk;
+pub(crate) mod events;
 pub mod files;
 pub(crate) mod log_end;
 pub(crate) mod manifest;

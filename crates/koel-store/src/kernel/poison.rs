@@ -12,6 +12,7 @@ use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::OnceLock;
 
+use super::events::tell;
 use crate::Error;
 
 /// Why writes are refused, if they are.
@@ -57,15 +58,22 @@ impl Poison {
 
     /// Stores `error` as the reason, if it is the first one, and returns it.
     pub(crate) fn set(&self, error: Error) -> Error {
-        self.0.get_or_init(|| Reason::Failed(error.reason()));
+        self.fail(|| error.reason());
         error
+    }
+
+    fn fail(&self, reason: impl FnOnce() -> String) {
+        self.0.get_or_init(|| {
+            let reason = reason();
+            tell!(error, reason, "the store takes no more writes");
+            Reason::Failed(reason)
+        });
     }
 
     /// Runs a thread of a store. A panic in it is a failure, and ends here.
     pub(crate) fn unless_panicked(&self, run: impl FnOnce()) {
         if let Err(panic) = panic::catch_unwind(AssertUnwindSafe(run)) {
-            let reason = format!("a thread of the store panicked: {}", panic_message(&*panic));
-            self.0.get_or_init(|| Reason::Failed(reason));
+            self.fail(|| format!("a thread of the store panicked: {}", panic_message(&*panic)));
         }
     }
 
@@ -91,8 +99,7 @@ impl Attempt<'_> {
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         if let Some(poison) = self.0 {
-            let reason = "the source of a value panicked".to_owned();
-            poison.0.get_or_init(|| Reason::Failed(reason));
+            poison.fail(|| "the source of a value panicked".to_owned());
         }
     }
 }

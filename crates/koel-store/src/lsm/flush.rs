@@ -28,6 +28,7 @@ use super::wal::check_lengths;
 use super::write::MOST_RUNS;
 use crate::Error;
 use crate::error::FOLDER;
+use crate::kernel::events::tell;
 use crate::kernel::manifest::Manifest;
 use crate::kernel::memory;
 use crate::kernel::store_files::{SEGMENT, TABLE};
@@ -57,6 +58,7 @@ impl Store {
         })?;
         self.counts.flushed.add(table.as_ref().map_or(0, |table| table.info().bytes));
         self.install_flushed(memtable.log, table)?;
+        tell!(debug, log = memtable.log, entries = memtable.len(), "a memtable was flushed");
         drop(self.folder.remove(&SEGMENT.name(memtable.log)));
         self.threads.merge_due.send(Signal::Work);
         self.threads.notify_progress();
@@ -75,7 +77,11 @@ impl Store {
                 ended => break ended.map(drop),
             }
         };
-        *lock(&self.threads.flush_failure) = flushed.as_ref().err().map(Error::reason);
+        let failure = flushed.as_ref().err().map(Error::reason);
+        if let Some(reason) = &failure {
+            tell!(warn, reason, "a flush failed");
+        }
+        *lock(&self.threads.flush_failure) = failure;
         flushed
     }
 

@@ -25,6 +25,7 @@ use super::store::{Store, stopped};
 use super::table::{Table, TableFile};
 use super::version::{Run, Version};
 use crate::Error;
+use crate::kernel::events::tell;
 use crate::kernel::manifest::{Manifest, RunEntry};
 use crate::kernel::memory::reserve;
 use crate::kernel::store_files::TABLE;
@@ -151,12 +152,17 @@ impl Store {
         if let Some(damaged) = merged.as_ref().err().and_then(|error| damaged_place(job, error))
             && self.is_overwritten(&job.inputs, damaged).unwrap_or(false)
         {
+            tell!(warn, run = job.numbers[damaged], "a merge skips damage that was overwritten");
             merged = self.merge_runs(job, Some(damaged));
             self.counts.skipped.add(u64::from(merged.is_ok()));
         }
         lock(&self.jobs).note(&job.numbers, &merged, Instant::now());
         if !self.threads.merge_due.is_stopped() {
-            *lock(&self.threads.merge_failure) = merged.as_ref().err().map(Error::reason);
+            let failure = merged.as_ref().err().map(Error::reason);
+            if let Some(reason) = &failure {
+                tell!(warn, runs = ?job.numbers, reason, "a merge failed");
+            }
+            *lock(&self.threads.merge_failure) = failure;
         }
         merged
     }
@@ -195,6 +201,12 @@ impl Store {
             table.as_ref(),
             None,
         )?;
+        tell!(
+            debug,
+            runs = ?job.numbers,
+            bytes = table.as_ref().map_or(0, |table| table.info().bytes),
+            "runs were merged"
+        );
         while let Some(run) = job.inputs.pop() {
             run.table.remove_when_unused(&self.folder);
         }

@@ -27,11 +27,13 @@ use crate::Error;
 use crate::kernel::access::FolderLock;
 use crate::kernel::batch::Batch;
 use crate::kernel::disk::DiskFolder;
+use crate::kernel::events::tell;
 use crate::kernel::files::Folder;
 use crate::kernel::log_end::Durability;
 use crate::kernel::pool::Pool;
 use crate::kernel::recovery::OpenReport;
 use crate::kernel::salvage::{SalvageReport, VerifyReport};
+use crate::kernel::store_files::StoreKind;
 use crate::kernel::threads::{Signal, Threads};
 
 /// A crash-safe key-value store in the order of its keys: an LSM-tree, guided by one cuckoo table
@@ -60,8 +62,9 @@ use crate::kernel::threads::{Signal, Threads};
 /// cheap.
 ///
 /// Nothing waits for the guide. A thread makes it follow the runs, and reads ask each run that it
-/// does not know yet. After opening it knows none, until 256 reads have asked every run: then it is
-/// built, in 0.1 us for each key. [`LsmStats::unguided_runs`] tells how many it does not know.
+/// does not know yet. After opening it is read from disk; without a sound file it is built once 256
+/// reads have asked every run, in 0.1 us for each key. [`LsmStats::unguided_runs`] tells how many
+/// runs it does not know.
 ///
 /// # Crash safety
 /// As [`LogStore`](crate::LogStore): after a crash the store has a prefix of its writes, in order,
@@ -130,6 +133,14 @@ impl LsmOptions {
             start(&opened.store, &mut opened.threads)?;
             opened.store.runs_changed();
         }
+        tell!(
+            info,
+            kind = %StoreKind::Lsm,
+            was_closed = opened.open_report().was_closed,
+            replayed = opened.open_report().replayed,
+            torn = opened.open_report().torn.is_some(),
+            "a store was opened"
+        );
         Ok(opened)
     }
 }

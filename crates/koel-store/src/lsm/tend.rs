@@ -17,6 +17,7 @@ use super::store::{Store, stopped};
 use super::table::Table;
 use super::version::{Run, State, Version};
 use crate::Error;
+use crate::kernel::events::tell;
 use crate::kernel::store_files::GUIDE;
 use crate::kernel::threads::{Signal, Wakeup, lock};
 
@@ -79,6 +80,7 @@ impl Store {
                 return Ok(());
             };
             let next = Arc::new(next);
+            tell!(debug, pairs = next.pairs(), was_there = before.guide.is_some(), "a new guide");
             let _one_at_a_time = lock(&self.versions);
             self.state.update(|state| {
                 let version = state.version.with_guide(next.clone(), before.merges.len());
@@ -135,8 +137,9 @@ impl Store {
         if !is_due || self.options.read_only || self.log.poison.has_failed() {
             return;
         }
-        if guide.save(&*self.folder, self.owner(), &known(&version)).is_ok() {
-            *saved = guided(&version, guide).collect();
+        match guide.save(&*self.folder, self.owner(), &known(&version)) {
+            Ok(()) => *saved = guided(&version, guide).collect(),
+            Err(error) => tell!(warn, reason = error.reason(), "the guide was not written"),
         }
     }
 }

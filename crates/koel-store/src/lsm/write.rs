@@ -14,6 +14,7 @@ use super::version::State;
 use super::wal::{check_batch, write_entries};
 use crate::Error;
 use crate::kernel::batch::Batch;
+use crate::kernel::events::tell;
 use crate::kernel::log_end::{Durability, LogEnd, LogPosition};
 use crate::kernel::manifest::LogEntry;
 use crate::kernel::segment::{FIRST_RECORD, Segment};
@@ -203,6 +204,7 @@ impl Store {
                 return Ok(());
             }
             let waited = start.elapsed();
+            tell!(warn, is_full, runs, young, "a write waits for flushes and merges");
             if waited >= limit {
                 let waited = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
                 return Err(Error::Stalled { waited, reason: self.threads.failure() });

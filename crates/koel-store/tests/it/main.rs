@@ -19,6 +19,8 @@ mod damage_dropped;
 mod damaged_stores;
 mod descriptors;
 mod disk;
+#[cfg(feature = "tracing")]
+mod events;
 mod faults;
 mod full_disk;
 mod gated;

@@ -308,7 +308,7 @@ impl Guide {
     }
 
     /// The number of pairs of a hash and a run.
-    fn pairs(&self) -> u64 {
+    pub(super) fn pairs(&self) -> u64 {
         self.maplet.len()
     }
 
