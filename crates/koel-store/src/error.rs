@@ -6,6 +6,7 @@ use std::path::Path;
 
 use thiserror::Error as Described;
 
+use crate::kernel::descriptors::is_too_many_files;
 use crate::kernel::store_files::{MANIFEST, StoreKind};
 
 /// Why an operation of a store failed. None of these errors loses acknowledged data.
@@ -249,10 +250,9 @@ const RESTORE_MANIFEST: &str = "restore MANIFEST from a backup together with all
 
 /// Returns what to do about an I/O error.
 fn io_advice(error: &io::Error) -> &'static str {
-    // EMFILE and ENFILE: the process or the system has too many files open.
-    if cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24)) {
-        return "raise the limit of the process (`ulimit -n`), or lower that of the store \
-                (`LogOptions::max_open_files`)";
+    if is_too_many_files(error) {
+        return "the store has closed what it can; raise the limit of the process (`ulimit -n`), or \
+                find what keeps so many files open";
     }
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

@@ -33,6 +33,8 @@ mod unix {
     use rustix::io::Errno;
     use rustix::process::{Pid, geteuid, test_kill_process, umask};
 
+    use crate::kernel::descriptors::with_room;
+
     /// The entries of a folder that are examined: reading more would delay every restoration.
     const MAX_SWEPT: usize = 100_000;
 
@@ -66,10 +68,10 @@ mod unix {
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let name = format!("{}{number}", prefix()).into_bytes();
-            match make(&name) {
+            match with_room(|| Ok(make(&name)?)) {
                 Ok(made) => return Ok((made, name)),
-                Err(Errno::EXIST) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
             }
         }
     }

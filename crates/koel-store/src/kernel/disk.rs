@@ -11,6 +11,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::descriptors::with_room;
 use super::files::{File, Folder};
 use super::open_folder::OpenFolder;
 use super::store_files::{LOCK, MANIFEST};
@@ -55,7 +56,7 @@ impl DiskFolder {
         read_only: bool,
         call: impl FnOnce(Self) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let folder = if read_only { Self::read_only(path) } else { Self::new(path) };
+        let folder = with_room(|| if read_only { Self::read_only(path) } else { Self::new(path) });
         folder.map_err(Error::no_folder).and_then(call).map_err(|error| error.at(path))
     }
 

@@ -7,6 +7,7 @@
 //! | `disk.rs` | the file layer over the file system |
 //! | `open_folder.rs` | a folder that stays open, and the regular files in it |
 //! | `pool.rs` | a folder that keeps a limited number of files open |
+//! | `descriptors.rs` | files that are closed when the process has too many open |
 //! | `access.rs` | the lock of a folder; whole reads and writes over partial ones |
 //! | `store_files.rs` | the names of the files of a store; a numbered file and its header |
 //! | `record.rs` | the format of a record, and its checksum |
@@ -26,6 +27,7 @@ pub(crate) mod access;
 pub(crate) mod batch;
 pub(crate) mod bytes;
 mod damaged;
+pub(crate) mod descriptors;
 pub(crate) mod disk;
 pub(crate) mod events;
 pub mod files;

@@ -6,9 +6,23 @@
 //!
 //! * A file with unsynced changes: if it were reopened, the system might not report that it lost
 //!   them.
-//! * A file that is removed or replaced while a handle exists: it is opened before that happens.
+//! * A file that is renamed or replaced while a handle exists: it is opened before that happens.
 //!
-//! So more files than the limit may be open when none of them can be closed.
+//! A file that is removed while a handle exists stays in the folder until the last handle is
+//! dropped, or the pool is. So readers of removed files need no descriptors either. After a crash,
+//! opening the store removes it.
+//!
+//! More files than the limit may be open when none of them can be closed. These are few:
+//!
+//! | store | unsynced files |
+//! |---|---|
+//! | log store | the active segment; the next one, a manifest or a hint while it is written; an output of compaction |
+//! | ordered store | the last file of the log; the next one or a manifest while it is written; a table for each running flush and merge |
+//!
+//! Beside its files a store has three descriptors: the folder, its lock, and the file LOCK.
+//!
+//! The process may have fewer descriptors than the limit (`ulimit -n`), or other code may use them
+//! up: then files are closed, here and in the pools of other stores (`descriptors.rs`).
 //!
 //! Cost: one lock per call, shared with other calls of the same file; a few microseconds if the
 //! file was closed. Lock order: the state of a file, `open`, `handles`. A second file's state is
@@ -19,6 +33,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
+use super::descriptors::{self, Closed, Closes, with_room};
 use super::files::{File, Folder};
 use super::threads::lock;
 
@@ -34,6 +49,8 @@ struct Shared {
     open: Mutex<VecDeque<Weak<PooledFile>>>,
     /// All files that have handles, open or not, by name.
     handles: Mutex<HashMap<String, Weak<PooledFile>>>,
+    /// Files that were removed while they had handles.
+    removed: Mutex<Vec<Weak<PooledFile>>>,
 }
 
 /// A file, which is opened when it is used.
@@ -47,6 +64,8 @@ struct PooledFile {
     used: AtomicBool,
     /// Changed since the last sync.
     changed: AtomicBool,
+    /// To be removed from the folder with the last handle.
+    removed: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -57,20 +76,32 @@ struct State {
 }
 
 impl Pool {
-    /// Wraps `folder` and keeps at most `max_open` files open.
+    /// Wraps `folder` and keeps at most `max_open` files open, and at most half of what the process
+    /// may have.
     pub(crate) fn new(folder: Arc<dyn Folder>, max_open: usize) -> Self {
-        let (open, handles) = (Mutex::default(), Mutex::default());
-        Self(Arc::new(Shared { folder, max_open, open, handles }))
+        let max_open = descriptors::share_of_limit(max_open);
+        let (open, handles, removed) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let shared = Arc::new(Shared { folder, max_open, open, handles, removed });
+        let holder: Weak<dyn Closes> = Arc::downgrade(&shared) as _;
+        descriptors::register(holder);
+        Self(shared)
     }
 
-    /// Opens a file for good, before its name is removed or given to another file.
+    /// Opens a file for good, before its name is given up or given to another file.
     fn pin(&self, name: &str) -> io::Result<()> {
-        self.0.find(name).map_or(Ok(()), |file| {
-            let mut state = file.state.write().unwrap_or_else(PoisonError::into_inner);
-            file.open(&mut state)?;
-            state.pinned = true;
-            Ok(())
-        })
+        self.0.find(name).map_or(Ok(()), |file| file.pin())
+    }
+}
+
+/// A store is about to be closed. Readers may still have files that it removed.
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let removed = std::mem::take(&mut *lock(&self.0.removed));
+        for file in removed.iter().filter_map(Weak::upgrade) {
+            if file.pin().is_ok() {
+                file.remove();
+            }
+        }
     }
 }
 
@@ -82,19 +113,9 @@ impl Shared {
     /// Closes a file if the limit leaves no room for another.
     fn make_room(&self) {
         let mut open = lock(&self.open);
-        if open.len() < self.max_open {
-            return;
-        }
-        open.retain(|file| file.strong_count() > 0);
-        // Each used file gets one second chance.
-        for _ in 0..2 * open.len() {
-            if open.len() < self.max_open {
-                return;
-            }
-            let Some(file) = open.pop_front() else { return };
-            if file.upgrade().is_some_and(|file| !file.close()) {
-                open.push_back(file);
-            }
+        if open.len() >= self.max_open {
+            open.retain(has_handles);
+            close_down_to(&mut open, self.max_open.saturating_sub(1));
         }
     }
 
@@ -107,11 +128,44 @@ impl Shared {
             state: RwLock::new(State { file: Some(file), pinned: false }),
             used: AtomicBool::new(true),
             changed: AtomicBool::new(false),
+            removed: AtomicBool::new(false),
         });
         lock(&self.open).push_back(Arc::downgrade(&pooled));
         lock(&self.handles).insert(name.to_owned(), Arc::downgrade(&pooled));
         pooled
     }
+}
+
+impl Closes for Shared {
+    fn close_some(&self) -> Closed {
+        let mut open = lock(&self.open);
+        open.retain(has_handles);
+        let half = open.len() / 2;
+        close_down_to(&mut open, half)
+    }
+}
+
+/// Returns whether the file is open: the last handle closes it.
+fn has_handles(file: &Weak<PooledFile>) -> bool {
+    file.strong_count() > 0
+}
+
+/// Closes files until at most `target` of them are open, or none can be closed.
+fn close_down_to(open: &mut VecDeque<Weak<PooledFile>>, target: usize) -> Closed {
+    let mut all = Closed::Nothing;
+    // Each used file gets one second chance.
+    for _ in 0..2 * open.len() {
+        if open.len() <= target {
+            break;
+        }
+        let Some(file) = open.pop_front() else { break };
+        let closed = file.upgrade().map_or(Closed::Some, |file| file.close());
+        if closed != Closed::Some {
+            open.push_back(file);
+        }
+        all = all.max(closed);
+    }
+    all
 }
 
 impl PooledFile {
@@ -144,24 +198,40 @@ impl PooledFile {
             return Ok(file.clone());
         }
         self.shared.make_room();
-        let file = self.shared.folder.open(&self.name)?;
+        let file = with_room(|| self.shared.folder.open(&self.name))?;
         state.file = Some(file.clone());
         self.used.store(true, Ordering::Relaxed);
         lock(&self.shared.open).push_back(self.me.clone());
         Ok(file)
     }
 
-    /// Closes the file, unless it was used, is in use, or has to stay open. Returns whether it did.
-    fn close(&self) -> bool {
+    /// Opens the file for good.
+    fn pin(&self) -> io::Result<()> {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        self.open(&mut state)?;
+        state.pinned = true;
+        Ok(())
+    }
+
+    /// Removes the file from the folder if it is to be removed. If that fails, it is removed when
+    /// the store is next opened.
+    fn remove(&self) {
+        if self.removed.swap(false, Ordering::Relaxed) {
+            drop(self.shared.folder.remove(&self.name));
+        }
+    }
+
+    /// Closes the file, unless it was used, is in use, or has to stay open.
+    fn close(&self) -> Closed {
         if self.used.swap(false, Ordering::Relaxed) {
-            return false;
+            return Closed::Busy;
         }
-        let Ok(mut state) = self.state.try_write() else { return false };
-        let may_close = !state.pinned && !self.changed.load(Ordering::Relaxed);
-        if may_close {
-            state.file = None;
+        let Ok(mut state) = self.state.try_write() else { return Closed::Busy };
+        if state.pinned || self.changed.load(Ordering::Relaxed) {
+            return Closed::Nothing;
         }
-        may_close
+        state.file = None;
+        Closed::Some
     }
 }
 
@@ -171,6 +241,8 @@ impl Drop for PooledFile {
         if handles.get(&self.name).is_some_and(|file| file.strong_count() == 0) {
             handles.remove(&self.name);
         }
+        drop(handles);
+        self.remove();
     }
 }
 
@@ -180,12 +252,12 @@ impl Folder for Pool {
             return Ok(file);
         }
         self.0.make_room();
-        Ok(self.0.add(name, self.0.folder.open(name)?))
+        Ok(self.0.add(name, with_room(|| self.0.folder.open(name))?))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
         self.0.make_room();
-        Ok(self.0.add(name, self.0.folder.create(name)?))
+        Ok(self.0.add(name, with_room(|| self.0.folder.create(name))?))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -199,9 +271,13 @@ impl Folder for Pool {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.pin(name)?;
-        self.0.folder.remove(name)?;
+        let Some(file) = self.0.find(name) else { return self.0.folder.remove(name) };
         lock(&self.0.handles).remove(name);
+        let mut removed = lock(&self.0.removed);
+        removed.retain(has_handles);
+        removed.push(file.me.clone());
+        drop(removed);
+        file.removed.store(true, Ordering::Relaxed);
         Ok(())
     }
 
@@ -210,7 +286,7 @@ impl Folder for Pool {
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        self.0.folder.list()
+        with_room(|| self.0.folder.list())
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -218,7 +294,7 @@ impl Folder for Pool {
     }
 
     fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {
-        self.0.folder.lock()
+        with_room(|| self.0.folder.lock())
     }
 }
 

@@ -62,8 +62,11 @@ impl LogOptions {
     /// Sets how many files the store keeps open, 128 by default; it may exceed that briefly.
     ///
     /// A read of a segment whose file is closed opens it, which takes a few microseconds. Raise
-    /// this if more than 16 GiB, in segments of 128 MiB, are read at random. The system has a limit
-    /// too (`ulimit -n`).
+    /// this if more than 16 GiB, in segments of 128 MiB, are read at random.
+    ///
+    /// It is never more than half of what the process may have open (`ulimit -n`). If the system
+    /// refuses a file nevertheless, all stores of the process close some of theirs, and the call is
+    /// made again. A store needs about 10 descriptors.
     #[must_use]
     pub fn max_open_files(mut self, files: usize) -> Self {
         self.max_open_files = files;

@@ -132,6 +132,10 @@ impl LsmOptions {
     }
 
     /// Sets how many files the store keeps open, 128 by default; it may exceed that briefly.
+    ///
+    /// It is never more than half of what the process may have open (`ulimit -n`). If the system
+    /// refuses a file nevertheless, all stores of the process close some of theirs, and the call is
+    /// made again. A store needs about 10 descriptors, and one for each merge.
     #[must_use]
     pub fn max_open_files(mut self, files: usize) -> Self {
         self.max_open_files = files;

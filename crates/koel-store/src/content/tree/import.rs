@@ -24,6 +24,7 @@ use crate::content::import::{Writer, check};
 use crate::content::read::{Listing, MAX_DEPTH};
 use crate::content::skip::Skipping;
 use crate::content::{Archive, names};
+use crate::kernel::descriptors::with_room;
 
 /// How a tree is imported.
 #[derive(Clone, Debug)]
@@ -243,7 +244,8 @@ impl Import<'_> {
         if let Some(file) = self.known(name, &status, before.as_ref())? {
             return Ok(file);
         }
-        let file = fs::open(path, flags, Mode::empty()).map_err(|error| read(error.into()))?;
+        let open = || Ok(fs::open(path, flags, Mode::empty())?);
+        let file = with_room(open).map_err(read)?;
         let entry = match status.kind {
             FileType::Directory => self.folder(name, &status, file, before.as_ref(), 0)?,
             _ => self.file(name, file)?,
@@ -269,7 +271,7 @@ impl Import<'_> {
             Err(error) => return Ok(self.leave_out(path, unreadable(&error))),
         };
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let open = |flags| fs::openat(folder, name, flags, Mode::empty()).map_err(io::Error::from);
+        let open = |flags| with_room(|| Ok(fs::openat(folder, name, flags, Mode::empty())?));
         let made = match status.kind {
             FileType::RegularFile => match self.known(path, &status, before)? {
                 Some(file) => Ok(file),
@@ -530,8 +532,8 @@ impl<'a> Before<'a> {
 pub(super) fn names_in(folder: BorrowedFd<'_>) -> (Vec<Vec<u8>>, Option<io::Error>) {
     let mut names = Vec::new();
     let mut error = None;
-    match Dir::read_from(folder) {
-        Err(refused) => error = Some(refused.into()),
+    match with_room(|| Ok(Dir::read_from(folder)?)) {
+        Err(refused) => error = Some(refused),
         Ok(entries) => {
             for entry in entries {
                 match entry {

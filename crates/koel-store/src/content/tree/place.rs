@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use crate::content::entry::{Attributes, Stamp, Time};
 use crate::content::temporary;
+use crate::kernel::descriptors::with_room;
 
 /// The bits of a mode that give a file the rights of its owner or its group.
 pub(super) const SET_ID: u16 = 0o6000;
@@ -269,7 +270,7 @@ impl<'a> Place<'a> {
 }
 
 fn open_given(path: &Path) -> io::Result<Opened> {
-    let open = || fs::open(path, FOLDER, Mode::empty());
+    let open = || with_room(|| Ok(fs::open(path, FOLDER, Mode::empty())?));
     match disk::create_dir(path) {
         Ok(()) => Ok(Opened::new(open()?)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Opened::existing(open()?),
@@ -287,12 +288,13 @@ fn open_inside(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<Opened> {
 
 /// Opens a folder in a folder. A link is refused.
 pub(super) fn open_folder(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<OwnedFd> {
-    fs::openat(folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty()).map_err(
-        |error| match error {
+    let open = || fs::openat(folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+    with_room(|| {
+        open().map_err(|error| match error {
             Errno::NOTDIR | Errno::LOOP => {
                 io::Error::other("a file or a symbolic link is in the place of a folder")
             }
             error => error.into(),
-        },
-    )
+        })
+    })
 }
