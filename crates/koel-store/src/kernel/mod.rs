@@ -18,6 +18,7 @@
 //! | `batch.rs` | writes that take effect together |
 //! | `log_end.rs` | the end of a log: appending, failures, group commit, the next file |
 //! | `recovery.rs` | opening: where a log ends, and what a crash left behind |
+//! | `checkpoint.rs` | a copy in another folder |
 //! | `salvage.rs` | what is left of a store that does not open |
 //! | `poison.rs` | no write after a failed one |
 //! | `threads.rs` | what threads share, and how they are told that there is work |
@@ -26,6 +27,7 @@
 pub(crate) mod access;
 pub(crate) mod batch;
 pub(crate) mod bytes;
+pub(crate) mod checkpoint;
 mod damaged;
 pub(crate) mod descriptors;
 pub(crate) mod disk;

@@ -279,6 +279,42 @@ impl LogStore {
         self.store.remove_dead()
     }
 
+    /// Copies the store as it is now into the folder at `path`, which is empty or does not exist:
+    /// a backup, or a copy to try something on.
+    ///
+    /// The copy is an ordinary store with every write that was acknowledged before the call, and all
+    /// of it is durable. It shares the files of full segments by hard links, if both folders are on
+    /// one file system; then it takes space only for the last segment, and as the two differ.
+    /// Otherwise it copies them. Reads, writes and compaction go on meanwhile.
+    ///
+    /// ```
+    /// # let folders = tempfile::tempdir()?;
+    /// # let (path, copy) = (folders.path().join("store"), folders.path().join("copy"));
+    /// use koel_store::{Durability, LogStore};
+    ///
+    /// let store = LogStore::open(&path)?;
+    /// store.put(b"ada", b"1815", Durability::None)?;
+    /// store.checkpoint(&copy)?;
+    /// store.delete(b"ada", Durability::None)?;
+    /// assert!(LogStore::open(&copy)?.contains(b"ada")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotEmpty`], [`Error::Locked`] if the other folder is in use, [`Error::Poisoned`]
+    /// after a failed write, and I/O errors. After an error the folder is left empty, if possible.
+    pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        DiskFolder::with(path.as_ref(), false, |folder| self.checkpoint_in(&folder))
+    }
+
+    /// Copies the store into a [`Folder`], as [`checkpoint`](Self::checkpoint) does.
+    ///
+    /// # Errors
+    /// As [`checkpoint`](Self::checkpoint).
+    pub fn checkpoint_in(&self, folder: &(dyn Folder + 'static)) -> Result<(), Error> {
+        self.store.checkpoint(folder)
+    }
+
     /// Reads and checks everything. O(bytes); reads and writes go on meanwhile. Calls `progress`
     /// with the bytes read so far and in total.
     ///

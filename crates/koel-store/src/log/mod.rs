@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `log_store.rs` | the public type |
 //! | `verify.rs` | reading everything: to check it, or to save what is left of it |
+//! | `checkpoint.rs` | a copy in another folder |
 //! | `compact.rs`, `pick.rs` | rewriting segments without dead records, also in a thread |
 //! | `open.rs` | opening: replaying the log into the index |
 //! | `write.rs` | writing |
@@ -17,6 +18,7 @@
 //! | `hint.rs` | what the index needs to know of a segment |
 //! | `options.rs` | how a store is opened |
 
+mod checkpoint;
 mod compact;
 mod hint;
 mod index;

@@ -59,6 +59,7 @@ impl Store {
         let mut store = Self {
             salt: manifest.salt,
             seed: manifest.seed,
+            fixed_seed: options.seed,
             segment_bytes: manifest.segment_bytes,
             segments: table,
             index: Index::new(keys)?,

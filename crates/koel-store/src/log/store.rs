@@ -40,6 +40,8 @@ pub(super) struct Store {
     pub(super) folder: Arc<dyn Folder>,
     pub(super) salt: u64,
     pub(super) seed: u64,
+    /// The seed in the options, for the same bytes every time.
+    pub(super) fixed_seed: Option<u64>,
     pub(super) segment_bytes: u64,
     pub(super) segments: Segments,
     pub(super) index: Index,

@@ -13,6 +13,8 @@ mod archive_crash;
 mod archive_damage;
 #[cfg(unix)]
 mod archive_heals;
+#[cfg(unix)]
+mod copies;
 mod crash;
 mod damage;
 mod damage_dropped;

@@ -1,12 +1,12 @@
 //! What the trials need of a store, so that one harness tests both kinds, and a store beside the
 //! history that it must match.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use koel_store::files::Folder;
 use koel_store::{Batch, Damage, Durability, Error, TornEnd};
-use testkit::storage::{History, Op, Program, State, Write};
+use testkit::storage::{History, MemoryFolder, Op, Program, State, Write};
 
 /// A store under trial.
 pub(crate) trait Subject: Sized {
@@ -14,6 +14,8 @@ pub(crate) trait Subject: Sized {
     type Snapshot;
     /// Before the names of its trials in reports.
     const PREFIX: &str;
+    /// The end of the names of its largest files.
+    const DATA_SUFFIX: &str;
 
     /// Returns options that reach rare paths, without background threads.
     fn small(seed: u64) -> Self::LogOptions;
@@ -41,6 +43,10 @@ pub(crate) trait Subject: Sized {
     fn damages(&self) -> Result<Vec<Damage>, Error>;
     fn is_poisoned(&self) -> bool;
     fn torn(&self) -> Option<TornEnd>;
+    /// Returns whether it was closed before it was opened.
+    fn was_closed(&self) -> bool;
+    /// Copies it into another folder.
+    fn checkpoint_in(&self, folder: &MemoryFolder) -> Result<(), Error>;
     /// Returns whether opening removed files that no manifest names.
     fn has_removed(&self) -> bool;
     fn close(self) -> Result<(), Error>;
@@ -116,6 +122,7 @@ impl<S: Subject> Trial<S> {
                 Ok(())
             }
             Op::Reopen => self.reopen(),
+            Op::Checkpoint => self.check_copy(),
             op => S::step_ordered(self, op),
         }
     }
@@ -164,6 +171,32 @@ impl<S: Subject> Trial<S> {
         self.store.take().map_or(Ok(()), S::close)?;
         self.history.synced();
         self.store = Some(S::open_in(&self.options, Arc::clone(&self.folder))?);
+        Ok(())
+    }
+
+    /// Copies the store, and compares and changes the copy.
+    fn check_copy(&self) -> Result<(), Error> {
+        let folder = MemoryFolder::new();
+        self.store().checkpoint_in(&folder)?;
+        let shared = folder.contents();
+        assert!(matches!(self.store().checkpoint_in(&folder), Err(Error::NotEmpty { .. })));
+        let copy = S::open_in(&self.options, Arc::new(folder.clone()))?;
+        assert!(copy.was_closed());
+        self.compare(read_all(&copy, &self.keys)?);
+        // More than one segment or memtable.
+        for _ in 0..2 {
+            copy.put(b"only in the copy", &[0; 70_000], Durability::None)?;
+        }
+        copy.compact()?;
+        assert_eq!(copy.damages()?, []);
+        // The call that fails may be this one.
+        let own: BTreeSet<_> = self.folder.list().unwrap_or_default().into_iter().collect();
+        // Files of the original may still be there: a thread removes them.
+        let after = folder.contents();
+        let is_new = |name: &&String| name.ends_with(S::DATA_SUFFIX) && !shared.contains_key(*name);
+        let new: Vec<_> = after.keys().filter(is_new).collect();
+        assert!(!new.is_empty(), "the copy wrote no file");
+        assert!(new.iter().all(|name| !own.contains(*name)), "a number that the original may use");
         Ok(())
     }
 

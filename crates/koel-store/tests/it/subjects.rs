@@ -9,7 +9,7 @@ use koel_store::{
     Batch, CompactionPolicy, Compression, Damage, Durability, Error, LogOptions, LogStore,
     LsmOptions, LsmStore, Snapshot, TornEnd,
 };
-use testkit::storage::{Op, Program, Random, State};
+use testkit::storage::{MemoryFolder, Op, Program, Random, State};
 
 use crate::lsm::trial::{check_snapshot, collect, step_ordered};
 use crate::subject::{Subject, Trial};
@@ -50,6 +50,14 @@ macro_rules! same_methods {
             self.open_report().torn.clone()
         }
 
+        fn was_closed(&self) -> bool {
+            self.open_report().was_closed
+        }
+
+        fn checkpoint_in(&self, folder: &MemoryFolder) -> Result<(), Error> {
+            Self::checkpoint_in(self, folder)
+        }
+
         fn has_removed(&self) -> bool {
             !self.open_report().removed.is_empty()
         }
@@ -64,6 +72,7 @@ impl Subject for LogStore {
     type LogOptions = LogOptions;
     type Snapshot = ();
     const PREFIX: &str = "";
+    const DATA_SUFFIX: &str = ".log";
 
     same_methods!();
 
@@ -145,6 +154,7 @@ impl Subject for LsmStore {
     type LogOptions = LsmOptions;
     type Snapshot = Snapshot;
     const PREFIX: &str = "ordered ";
+    const DATA_SUFFIX: &str = ".table";
 
     same_methods!();
 

@@ -1,4 +1,4 @@
-//! Threads that write, one that iterates, compaction and syncs in the background, and power
+//! Threads that write, one that iterates and copies, compaction and syncs in the background, and power
 //! failures.
 //!
 //! The n-th batch of a thread sets two keys and one of sixteen to n. So a state tells how far the
@@ -110,6 +110,17 @@ fn iteration(store: &LogStore, progress: &Progress, what: &str) {
     assert_between(low, progress_in(&state, what), high, what);
 }
 
+/// A copy has every write that was acknowledged before, and a prefix of the others.
+fn copy(store: &LogStore, progress: &Progress, what: &str) {
+    let folder = MemoryFolder::new();
+    let low = read(&progress.begun).map(|begun| begun.saturating_sub(1));
+    store.checkpoint_in(&folder).unwrap();
+    let high = read(&progress.begun);
+    let copy = options().background_compaction(false).open_in(Arc::new(folder)).unwrap();
+    assert_between(low, progress_in(&iterate(&copy).unwrap(), what), high, what);
+    assert!(copy.verify(|_, _| ()).unwrap().damages.is_empty(), "{what}");
+}
+
 fn run(seed: u64) {
     let (folder, progress) = (MemoryFolder::new(), Progress::default());
     let store = options().open_in(Arc::new(folder.clone())).unwrap();
@@ -124,6 +135,7 @@ fn run(seed: u64) {
             let what = format!("seed {seed}, round {round}");
             crash(&folder, &progress, &mut random, &format!("{what}, crash"));
             iteration(&store, &progress, &format!("{what}, iteration"));
+            copy(&store, &progress, &format!("{what}, copy"));
         }
         drop(stop);
     });

@@ -87,6 +87,7 @@ fn use_all(store: &LogStore, liar: &Liar) -> Result<(), Error> {
     let keys = store.keys().take(1_000).filter(Result::is_ok).count();
     assert!(keys < 100, "{keys} keys");
     assert!(store.iter().take(1_000).count() < 1_000);
+    drop(store.checkpoint_in(&MemoryFolder::new()));
     store.verify(|_, _| ())?;
     store.compact()?;
     store.sync()

@@ -9,7 +9,7 @@ use std::ops::Bound;
 
 use super::{Random, State, Write};
 
-/// One operation. Only a store with keys in order has those after `Reopen`.
+/// One operation. Only a store with keys in order has those after `Checkpoint`.
 #[derive(Clone, Debug)]
 pub enum Op {
     /// A put, a delete, or a batch of both.
@@ -29,6 +29,8 @@ pub enum Op {
     Iterate,
     /// Closes and reopens the store.
     Reopen,
+    /// Makes a copy, and reads everything in it.
+    Checkpoint,
     /// Reads several keys at once.
     GetMany(Vec<Vec<u8>>),
     /// Reads a range of keys. Each step is true to read from the front, false from the back.
@@ -48,8 +50,6 @@ pub enum Op {
     Flush,
     /// Adds sorted entries at once.
     Ingest(State),
-    /// Makes a copy, and reads everything in it.
-    Checkpoint,
 }
 
 impl Op {
@@ -74,6 +74,8 @@ pub struct Program {
     longest: usize,
     /// Half of all programs sync ten times as often as the others.
     patient: bool,
+    /// What chooses when to make a copy. It is apart, so that all else is as it would be without.
+    copies: Random,
     /// What chooses operations of a store with keys in order, if it is for one.
     ordered: Option<Random>,
 }
@@ -93,7 +95,8 @@ impl Program {
         };
         let keys = (0..keys).map(key).collect();
         let patient = random.chance(50);
-        Self { random, keys, longest, patient, ordered: None }
+        let copies = Random::new(seed ^ 0x636f_7069_6573_0000);
+        Self { random, keys, longest, patient, copies, ordered: None }
     }
 
     /// The same for a store with keys in order: its operations come between those of any store.
@@ -145,6 +148,9 @@ impl Iterator for Program {
         {
             return Some(op);
         }
+        if self.copies.below(400) == 0 {
+            return Some(Op::Checkpoint);
+        }
         Some(match self.random.below(200) {
             0..150 => self.write(),
             150..185 => Op::Get(self.key()),
@@ -171,7 +177,6 @@ fn ordered(random: &mut Random, keys: &[Vec<u8>]) -> Option<Op> {
             Op::Prefix(prefix)
         }
         36..46 => Op::GetMany((0..random.below(20)).map(|_| key(random, keys)).collect()),
-        46 => Op::Checkpoint,
         _ => return None,
     })
 }
@@ -225,13 +230,15 @@ mod tests {
         let counts: Vec<usize> = (1..20).map(syncs).collect();
         assert!(counts.iter().any(|&few| few < 80) && counts.iter().any(|&many| many > 200));
         let ordered = text(Program::ordered(1, 20, 5_000));
-        for word in ["Get(", "Sync", "Compact", "Iterate", "Reopen", "synced: true", "None)"] {
+        let all =
+            ["Get(", "Sync", "Compact", "Iterate", "Reopen", "Checkpoint", "synced: true", "None)"];
+        for word in all {
             assert!(of_seed(1).contains(word) && ordered.contains(word), "{word}");
         }
         for word in ["GetMany", "Range", "Prefix", " Snapshot", "ReadSnapshot", "Flush", "Ingest"] {
             assert!(ordered.contains(word) && !of_seed(1).contains(word), "{word}");
         }
-        for word in ["Checkpoint", "Unbounded", "Excluded", "Included"] {
+        for word in ["Unbounded", "Excluded", "Included"] {
             assert!(ordered.contains(word), "{word}");
         }
     }

@@ -1,13 +1,11 @@
 //! The operations that only an ordered store has, and what they must return.
 
-use std::collections::BTreeSet;
 use std::ops::Bound;
-use std::sync::Arc;
 
-use koel_store::{Durability, Error, LsmStore, Range};
-use testkit::storage::{MemoryFolder, Op, State};
+use koel_store::{Error, LsmStore, Range};
+use testkit::storage::{Op, State};
 
-use crate::subject::{Trial, read_all};
+use crate::subject::Trial;
 
 type OrderedTrial = Trial<LsmStore>;
 
@@ -44,33 +42,8 @@ pub(crate) fn step_ordered(trial: &mut OrderedTrial, op: Op) -> Result<(), Error
             Ok(())
         }
         Op::Ingest(entries) => ingest(trial, entries),
-        Op::Checkpoint => check_copy(trial),
         op => unreachable!("{op:?} is an operation of every store"),
     }
-}
-
-/// Copies the store, and compares and changes the copy.
-fn check_copy(trial: &OrderedTrial) -> Result<(), Error> {
-    let folder = MemoryFolder::new();
-    trial.store().checkpoint_in(&folder)?;
-    let shared = folder.contents();
-    assert!(matches!(trial.store().checkpoint_in(&folder), Err(Error::NotEmpty { .. })));
-    let copy = trial.options.clone().open_in(Arc::new(folder.clone()))?;
-    assert!(copy.open_report().was_closed);
-    trial.compare(read_all(&copy, &trial.keys)?);
-    copy.put(b"only in the copy", &[0; 5000], Durability::None)?;
-    copy.compact()?;
-    let verified = copy.verify(|read, all| assert!(read <= all))?;
-    assert_eq!(verified.damages, []);
-    // The call that fails may be this one.
-    let own: BTreeSet<_> = trial.folder.list().unwrap_or_default().into_iter().collect();
-    // Files of the original may still be there: a thread removes them.
-    let after = folder.contents();
-    let is_new = |name: &&String| name.ends_with(".table") && !shared.contains_key(*name);
-    let new: Vec<_> = after.keys().filter(is_new).collect();
-    assert!(!new.is_empty(), "the copy wrote no table");
-    assert!(new.iter().all(|name| !own.contains(*name)), "a number that the original may use");
-    Ok(())
 }
 
 fn ingest(trial: &mut OrderedTrial, entries: State) -> Result<(), Error> {
