@@ -28,7 +28,7 @@ pub use kernel::log_end::Durability;
 pub use kernel::recovery::{OpenReport, TornEnd};
 pub use kernel::salvage::{SalvageReport, VerifyReport};
 pub use kernel::store_files::StoreKind;
-pub use log::{CompactReport, Iter, Keys, LogOptions, LogStats, LogStore, ValueReader};
+pub use log::{CompactReport, Iter, Keys, LogOptions, LogStats, LogStore, Mismatch, ValueReader};
 pub use lsm::{
     CompactionPolicy, Compression, LsmOptions, LsmStats, LsmStore, Range, RunStats, Snapshot,
     Transaction, TransactionRange,

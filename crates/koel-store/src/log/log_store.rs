@@ -10,6 +10,7 @@ use super::options::LogOptions;
 use super::pick::Policy;
 use super::read::ValueReader;
 use super::store::{LogStats, Store};
+use super::write::Mismatch;
 use crate::Error;
 use crate::kernel::access::FolderLock;
 use crate::kernel::batch::Batch;
@@ -205,6 +206,41 @@ impl LogStore {
     /// As [`put`](Self::put).
     pub fn delete(&self, key: &[u8], durability: Durability) -> Result<bool, Error> {
         self.store.delete(key, durability)
+    }
+
+    /// Sets the value of `key` to `new`, if it is `expected`; `None` stands for an absent key. So
+    /// `new` deletes it, or creates it if none was expected. No other write comes between.
+    ///
+    /// Reads the value under the lock of writers. If it is not the expected one, nothing was
+    /// written, and [`Mismatch`] has it: compute a new value from that, and try again.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// use koel_store::{Durability, LogStore};
+    ///
+    /// let store = LogStore::open(folder.path())?;
+    /// let exchange = |expected, new| store.compare_exchange(b"job", expected, new, Durability::None);
+    /// assert!(exchange(None, Some(b"worker 1"))?.is_ok());
+    /// let other = exchange(None, Some(b"worker 2"))?.unwrap_err();
+    /// assert_eq!(other.current.as_deref(), Some(&b"worker 1"[..]));
+    /// assert!(exchange(Some(b"worker 1"), None)?.is_ok());
+    /// assert!(!store.contains(b"job")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// The value in a mismatch is what a `get` would return: it may not be durable yet.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put). [`Error::Damaged`] if the present value cannot be read, whatever a
+    /// hint tells; `put` and `delete` replace it without reading it.
+    pub fn compare_exchange(
+        &self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+        durability: Durability,
+    ) -> Result<Result<(), Mismatch>, Error> {
+        self.store.compare_exchange(key, expected, new, durability)
     }
 
     /// Applies a batch. After a crash the store has all of it or nothing.

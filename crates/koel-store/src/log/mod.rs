@@ -39,6 +39,7 @@ pub use log_store::LogStore;
 pub use options::LogOptions;
 pub use read::ValueReader;
 pub use store::LogStats;
+pub use write::Mismatch;
 
 #[cfg(test)]
 mod tests;

@@ -46,10 +46,17 @@ pub(super) struct Located {
 }
 
 /// The live record of the key that was looked up.
-struct Hit<'a> {
-    segment: &'a Arc<Segment>,
+pub(super) struct Hit<'a> {
+    pub(super) segment: &'a Arc<Segment>,
     location: u64,
-    record: Record<'a>,
+    pub(super) record: Record<'a>,
+}
+
+impl Hit<'_> {
+    pub(super) fn located(&self) -> Located {
+        let (segment, size) = (self.segment.clone(), self.record.header.size());
+        Located { segment, location: self.location, size }
+    }
 }
 
 impl Store {
@@ -63,10 +70,7 @@ impl Store {
 
     /// Returns where the live record of a key is.
     pub(super) fn locate(&self, key: &[u8], hash: u64) -> Result<Option<Located>, Error> {
-        self.find(key, hash, |hit| {
-            let (segment, size) = (hit.segment.clone(), hit.record.header.size());
-            Ok(Located { segment, location: hit.location, size })
-        })
+        self.find(key, hash, |hit| Ok(hit.located()))
     }
 
     /// Returns whether a key may have a value, without reading. At most 1 of 100,000 absent keys
@@ -89,7 +93,7 @@ impl Store {
     /// Passes the live record of a key to `take`. The key is located in the index once, unless a
     /// segment went away meanwhile.
     #[inline]
-    fn find<R>(
+    pub(super) fn find<R>(
         &self,
         key: &[u8],
         hash: u64,
@@ -161,7 +165,7 @@ fn take_if_key_matches<R>(
 pub(super) fn value_of(segment: &Segment, record: &Record<'_>) -> Result<Vec<u8>, Error> {
     match record.header.kind {
         Kind::Large => segment.large_value(record.offset, &record.header),
-        _ => Ok(record.value().to_vec()),
+        _ => memory::copy_of(record.value()),
     }
 }
 

@@ -5,13 +5,15 @@
 //! * A batch takes one write call, and so does a single record, unless its value is large: that is
 //!   written in pieces. The index changes under the lock of the writer, so it follows the order of
 //!   the log.
+//! * A compare-exchange reads the present value under the same lock, so no write comes between.
+//!   Compaction may move the record meanwhile, but it changes the index under that lock too.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use super::hint::Note;
-use super::read::Located;
+use super::read::{Located, value_of};
 use super::store::{End, Store, Watch};
 use crate::Error;
 use crate::kernel::access::read_exact;
@@ -33,6 +35,38 @@ struct SingleRecord<'a> {
     value: &'a [u8],
     /// Yields the value if it is large.
     source: &'a mut dyn Read,
+}
+
+impl<'a> SingleRecord<'a> {
+    /// Returns the record that sets `key` to a value, which `source` yields too, or deletes it.
+    fn new(
+        key: &'a [u8],
+        value: Option<&'a [u8]>,
+        source: &'a mut dyn Read,
+    ) -> Result<Self, Error> {
+        let key_len = length("key", key.len())?;
+        let header = match value {
+            Some(value) => Header::of_value(key_len, length("value", value.len())?),
+            None => Header::of_tombstone(key_len),
+        };
+        let is_large = header.kind == Kind::Large;
+        let value = value.filter(|_| !is_large).unwrap_or_default();
+        Ok(Self { header, key, value, source })
+    }
+}
+
+/// Why [`compare_exchange`](super::LogStore::compare_exchange) did not write: the key has another
+/// value than expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the key {}, which is not what was expected; nothing was written", state_of(.current.as_ref()))]
+#[non_exhaustive]
+pub struct Mismatch {
+    /// The value that the key has; none if it is absent.
+    pub current: Option<Vec<u8>>,
+}
+
+fn state_of(current: Option<&Vec<u8>>) -> String {
+    current.map_or("is absent".to_owned(), |value| format!("has a value of {} bytes", value.len()))
 }
 
 /// What a record of a batch replaces.
@@ -63,17 +97,39 @@ impl Store {
         value: &[u8],
         durability: Durability,
     ) -> Result<(), Error> {
-        let header = Header::of_value(length("key", key.len())?, length("value", value.len())?);
-        let large = header.kind == Kind::Large;
-        let (value, mut source) = if large { (&[][..], value) } else { (value, &[][..]) };
-        let record = SingleRecord { header, key, value, source: &mut source };
+        let mut source = value;
+        let record = SingleRecord::new(key, Some(value), &mut source)?;
         self.write_single(record, durability).map(drop)
     }
 
     pub(super) fn delete(&self, key: &[u8], durability: Durability) -> Result<bool, Error> {
-        let header = Header::of_tombstone(length("key", key.len())?);
-        let record = SingleRecord { header, key, value: &[], source: &mut io::empty() };
-        self.write_single(record, durability)
+        let mut source = io::empty();
+        self.write_single(SingleRecord::new(key, None, &mut source)?, durability)
+    }
+
+    /// Writes one record if the present value is as expected. No write can come between.
+    pub(super) fn compare_exchange(
+        &self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+        durability: Durability,
+    ) -> Result<Result<(), Mismatch>, Error> {
+        let mut source = new.unwrap_or_default();
+        let record = SingleRecord::new(key, new, &mut source)?;
+        let hash = self.hash(key);
+        let end = self.log.end();
+        self.log.poison.check()?;
+        let found = self.find(key, hash, |hit| {
+            let value = value_of(hit.segment, &hit.record)?;
+            Ok((hit.located(), value))
+        })?;
+        let (old, current) = found.unzip();
+        if current.as_deref() != expected {
+            return Ok(Err(Mismatch { current }));
+        }
+        self.replace_single(end, record, (hash, old), durability)?;
+        Ok(Ok(()))
     }
 
     /// Writes a value of `len` bytes from a reader, in constant memory.
@@ -102,18 +158,29 @@ impl Store {
         durability: Durability,
     ) -> Result<bool, Error> {
         let hash = self.hash(record.key);
-        let (had_value, position) = {
-            let mut end = self.log.end();
-            self.log.poison.check()?;
-            let old = self.resolve_damaged(self.locate(record.key, hash), hash)?;
-            let had_value = old.is_some();
-            if had_value || record.header.kind != Kind::Tombstone {
-                self.append_single(&mut end, record, hash, old)?;
-            }
-            (had_value, end.position())
-        };
-        self.log.wait_durable(position, durability).map_err(Error::in_doubt)?;
+        let end = self.log.end();
+        self.log.poison.check()?;
+        let old = self.resolve_damaged(self.locate(record.key, hash), hash)?;
+        let had_value = old.is_some();
+        self.replace_single(end, record, (hash, old), durability)?;
         Ok(had_value)
+    }
+
+    /// Writes one record in place of the live one of its key, except a tombstone in place of none.
+    /// Then waits until it is as durable as asked.
+    fn replace_single(
+        &self,
+        mut end: MutexGuard<'_, End>,
+        record: SingleRecord<'_>,
+        (hash, old): (u64, Option<Located>),
+        durability: Durability,
+    ) -> Result<(), Error> {
+        if old.is_some() || record.header.kind != Kind::Tombstone {
+            self.append_single(&mut end, record, hash, old)?;
+        }
+        let position = end.position();
+        drop(end);
+        self.log.wait_durable(position, durability).map_err(Error::in_doubt)
     }
 
     /// Appends the records of a batch, and adds them to the index.

@@ -16,7 +16,7 @@ type Operation = fn(LogStore) -> Result<(), Error>;
 
 const KEYS: [&[u8]; 5] = [b"a", b"b", b"c", b"d", b"e"];
 
-const OPERATIONS: [(&str, Operation); 8] = [
+const OPERATIONS: [(&str, Operation); 9] = [
     ("put", |store| store.put(b"a", b"new", Durability::Synced)),
     ("put a large value", |store| store.put(b"a", &[7; 300_000], Durability::Synced)),
     ("put from a reader", |store| {
@@ -24,6 +24,10 @@ const OPERATIONS: [(&str, Operation); 8] = [
     }),
     ("put into the next segment", |store| store.put(b"a", &[1; 3_800], Durability::Synced)),
     ("delete", |store| store.delete(b"a", Durability::Synced).map(drop)),
+    ("compare and exchange", |store| {
+        let old = [2; 600];
+        store.compare_exchange(b"a", Some(&old), Some(b"new"), Durability::Synced).map(drop)
+    }),
     ("batch", |store| {
         let mut batch = Batch::new();
         batch.put(b"a", b"1")?.delete(b"b")?.put(b"e", &[5; 900])?;

@@ -23,6 +23,7 @@ mod descriptors;
 mod disk;
 #[cfg(feature = "tracing")]
 mod events;
+mod exchange;
 mod faults;
 mod full_disk;
 mod gated;

@@ -98,16 +98,19 @@ impl Subject for LogStore {
         Program::new(seed, keys, longest)
     }
 
-    /// Some values come from a reader.
+    /// Some values come from a reader, and some replace one that is known.
     fn put(&self, key: &[u8], value: &[u8], durability: Durability) -> Result<(), Error> {
-        if value.len() % 16 == 1 {
-            self.put_reader(key, value.len() as u64, value, durability)
-        } else {
-            Self::put(self, key, value, durability)
+        match value.len() % 16 {
+            1 => self.put_reader(key, value.len() as u64, value, durability),
+            2..5 => exchange(self, key, Some(value), durability).map(drop),
+            _ => Self::put(self, key, value, durability),
         }
     }
 
     fn delete(&self, key: &[u8], durability: Durability) -> Result<Option<bool>, Error> {
+        if key.len() % 4 == 1 {
+            return exchange(self, key, None, durability).map(Some);
+        }
         Self::delete(self, key, durability).map(Some)
     }
 
@@ -141,10 +144,42 @@ impl Subject for LogStore {
             self.put(b"key", b"value", Durability::Synced),
             self.put_reader(b"key", 1 << 20, io::repeat(0), Durability::None),
             self.delete(b"key", Durability::None).map(drop),
+            self.compare_exchange(b"key", None, None, Durability::None).map(drop),
             self.write(&batch, Durability::None),
             self.compact().map(drop),
         ]
     }
+}
+
+/// Writes by comparison with the present value, first with a wrong one. Returns whether there was
+/// one. A damaged value cannot be compared, so it is replaced unseen.
+fn exchange(
+    store: &LogStore,
+    key: &[u8],
+    new: Option<&[u8]>,
+    durability: Durability,
+) -> Result<bool, Error> {
+    let current = match store.get(key) {
+        Err(Error::Damaged { .. }) => {
+            let refused = store.compare_exchange(key, None, new, durability);
+            assert!(matches!(refused, Err(Error::Damaged { .. })), "{refused:?}");
+            return match new {
+                Some(new) => store.put(key, new, durability).map(|()| true),
+                None => store.delete(key, durability),
+            };
+        }
+        current => current?,
+    };
+    let wrong = current.as_ref().map_or_else(Vec::new, |value| [&value[..], b"?"].concat());
+    let refused = store.compare_exchange(key, Some(&wrong), new, durability)?;
+    assert!(refused.is_err_and(|mismatch| mismatch.current == current), "of {key:02x?}");
+    if current.is_some() {
+        let refused = store.compare_exchange(key, None, new, durability)?;
+        assert!(refused.is_err_and(|mismatch| mismatch.current == current), "of {key:02x?}");
+    }
+    let made = store.compare_exchange(key, current.as_deref(), new, durability)?;
+    assert_eq!(made, Ok(()), "{key:02x?}");
+    Ok(current.is_some())
 }
 
 /// Bytes of a small memtable: it is full after about 15 to 200 entries.

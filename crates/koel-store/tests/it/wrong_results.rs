@@ -80,6 +80,7 @@ fn use_all(store: &LogStore, liar: &Liar) -> Result<(), Error> {
         drop(store.put_reader(&[i + 1], 80_000, reader(), Durability::None));
         drop(store.put_reader(&[i + 2], 800, reader(), Durability::None));
         drop(store.delete(&[i + 3], Durability::Synced));
+        drop(store.compare_exchange(&[i], Some(&[1; 800]), Some(&[i; 700]), Durability::None));
     }
     if let Some(mut value) = store.get_reader(b"large")? {
         drop(io::copy(&mut value, &mut io::sink()));
