@@ -189,7 +189,12 @@ pub enum Error {
         /// The folder.
         folder: String,
     },
-    /// There is not enough memory.
+    /// There is not enough memory for an allocation whose size depends on data or settings: keys,
+    /// values, blocks, batches, the index or the guide.
+    ///
+    /// Small allocations of fixed size, and those of other crates, abort the process instead, as
+    /// std's do: the nodes of a memtable, the tables of the block cache, the state of threads and
+    /// of compression.
     #[error("cannot allocate {bytes} bytes of memory; free memory and try again")]
     OutOfMemory {
         /// The size of the allocation that failed.

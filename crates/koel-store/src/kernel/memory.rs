@@ -1,4 +1,7 @@
 //! Memory whose size depends on stored bytes or on arguments: running out of it is an error.
+//!
+//! Small and fixed allocations, and those inside of other crates, are not asked for in this way:
+//! without memory for them the process aborts, as std does.
 
 use std::collections::TryReserveError;
 
@@ -22,6 +25,17 @@ pub(crate) fn copy_of(bytes: &[u8]) -> Result<Vec<u8>, Error> {
 #[inline]
 pub(crate) fn copy_into(into: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Error> {
     into.clear();
+    reserve(into, bytes.len())?;
+    into.extend_from_slice(bytes);
+    Ok(())
+}
+
+/// Appends `bytes` to `into`.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+#[inline]
+pub(crate) fn append(into: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Error> {
     reserve(into, bytes.len())?;
     into.extend_from_slice(bytes);
     Ok(())

@@ -205,7 +205,8 @@ impl Scan {
 pub(crate) fn last_durable_offset(segment: &Segment, from: u64, end: u64) -> Result<u64, Error> {
     let mut last = 0;
     let mut at = from.next_multiple_of(ALIGNMENT);
-    let mut buffer = vec![0; AHEAD];
+    let mut buffer = Vec::new();
+    memory::grow_to(&mut buffer, AHEAD)?;
     while let Some(data) =
         segment.next_data(at)?.filter(|&data| data <= end.saturating_sub(MARK as u64))
     {

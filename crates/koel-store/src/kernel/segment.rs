@@ -246,9 +246,7 @@ impl Segment {
     #[inline]
     pub(crate) fn record(&self, offset: u64, buffer: &mut Vec<u8>) -> Result<Header, Error> {
         let first_read = self.first_read();
-        if buffer.len() < first_read {
-            buffer.resize(first_read, 0);
-        }
+        memory::grow_to(buffer, first_read)?;
         let read = self.read_up_to(&mut buffer[..first_read], offset)?;
         let header = Header::read(&buffer[..read])
             .filter(|header| offset.saturating_add(header.size()) <= self.end())
@@ -284,7 +282,8 @@ impl Segment {
     /// Checks the body of a long record in constant memory. Until that is done its length may be
     /// damage, which must not decide how much memory is taken.
     pub(crate) fn check_long_body(&self, offset: u64, header: &Header) -> Result<(), Error> {
-        let (body, mut piece, mut at) = (header.body(), vec![0; LONG_BODY], 0);
+        let (body, mut piece, mut at) = (header.body(), Vec::new(), 0);
+        memory::grow_to(&mut piece, LONG_BODY)?;
         let mut check: Option<BodyCheck> = None;
         while at < body {
             let piece = &mut piece[..usize_of(body - at).min(LONG_BODY)];
@@ -309,7 +308,8 @@ impl Segment {
         block: BlockSize,
         buffer: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        buffer.resize(block.stored, 0);
+        memory::grow_to(buffer, block.stored)?;
+        buffer.truncate(block.stored);
         self.read(buffer, offset)?;
         if record::is_sound_block(buffer, &self.position(offset)) {
             Ok(())

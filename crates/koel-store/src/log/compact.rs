@@ -41,6 +41,7 @@ use super::index::SHARDS;
 use super::pick::{self, Policy, Usage};
 use super::store::{Store, Watch};
 use crate::Error;
+use crate::kernel::memory;
 use crate::kernel::record::{self, ALIGNMENT, Header, Kind};
 use crate::kernel::scan::{Record, Scan};
 use crate::kernel::segment::{FIRST_RECORD, Segment};
@@ -421,17 +422,18 @@ impl Output {
         let header = Header { more: false, ..record.header };
         let offset = self.end();
         let start = self.buffer.len();
-        self.buffer.extend_from_slice(record.body);
+        memory::append(&mut self.buffer, record.body)?;
         record::seal(&mut self.buffer[start..], &header, &self.segment.position(offset));
         from.each_block(record.offset, &header, |stored, _| {
             record::seal_block(stored, &self.segment.position(self.end()));
-            self.buffer.extend_from_slice(stored);
+            memory::append(&mut self.buffer, stored)?;
             self.flush_if_full()
         })?;
         let note = Note::new(hash, offset, &header);
         note.count_in(&self.segment);
+        self.notes.reserve(1)?;
         self.notes.push(&note);
-        self.moved.push(location);
+        memory::push(&mut self.moved, location)?;
         self.segment.observe_sequence(header.sequence);
         self.flush_if_full()
     }

@@ -25,6 +25,7 @@ use std::sync::Mutex;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::Error;
 use crate::kernel::access::{read_whole, write_all};
 use crate::kernel::bytes::{put_varint, take_varint, u32_at, u64_at};
 use crate::kernel::files::Folder;
@@ -132,6 +133,11 @@ impl Default for Notes {
 }
 
 impl Notes {
+    /// Makes room for `more` notes, so that [`push`](Self::push) needs no memory.
+    pub(super) fn reserve(&mut self, more: usize) -> Result<(), Error> {
+        memory::reserve(&mut self.bytes, more.saturating_mul(MAX_NOTE))
+    }
+
     /// Adds the note of a record that follows all others.
     pub(super) fn push(&mut self, note: &Note) {
         note.append(&mut self.bytes, self.end);

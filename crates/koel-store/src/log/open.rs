@@ -164,6 +164,7 @@ impl Store {
                     // The keys of records before the last one are read again if needed.
                     let is_last = note.offset() == record.offset;
                     self.replay_record(segment, note, is_last.then(|| record.key()))?;
+                    notes.reserve(1)?;
                     notes.push(note);
                 }
                 Ok(())

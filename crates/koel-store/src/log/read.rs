@@ -65,7 +65,7 @@ impl Store {
     }
 
     pub(super) fn reader(&self, key: &[u8]) -> Result<Option<ValueReader>, Error> {
-        self.find(key, self.hash(key), |hit| Ok(ValueReader::new(hit.segment, &hit.record)))
+        self.find(key, self.hash(key), |hit| ValueReader::new(hit.segment, &hit.record))
     }
 
     /// Returns where the live record of a key is.
@@ -188,10 +188,10 @@ pub struct ValueReader {
 }
 
 impl ValueReader {
-    pub(super) fn new(segment: &Arc<Segment>, record: &Record<'_>) -> Self {
+    pub(super) fn new(segment: &Arc<Segment>, record: &Record<'_>) -> Result<Self, Error> {
         let Record { offset, header, .. } = *record;
-        let block = record.value().to_vec();
-        Self {
+        let block = memory::copy_of(record.value())?;
+        Ok(Self {
             segment: segment.clone(),
             offset: offset + header.body(),
             len: header.value_len,
@@ -199,7 +199,7 @@ impl ValueReader {
             from: 0,
             to: block.len(),
             block,
-        }
+        })
     }
 
     /// Returns the length of the whole value in bytes.

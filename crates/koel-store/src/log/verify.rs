@@ -159,7 +159,7 @@ impl Store {
         match record.header.kind {
             Kind::Value => self.put(key, record.value(), Durability::None),
             Kind::Large => {
-                let mut value = ValueReader::new(segment, record);
+                let mut value = ValueReader::new(segment, record)?;
                 self.write_from(key, value.len(), &mut value, Durability::None)
             }
             Kind::Tombstone => self.delete(key, Durability::None).map(drop),

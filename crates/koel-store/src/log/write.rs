@@ -145,7 +145,8 @@ impl Store {
             let record = SingleRecord { header, key, value: &[], source };
             return self.write_single(record, durability).map(drop);
         }
-        let mut value = vec![0; usize_of(len)];
+        let mut value = Vec::new();
+        memory::grow_to(&mut value, usize_of(len))?;
         read_exact(source, &mut value).map_err(|error| Error::Source { error })?;
         self.put(key, &value, durability)
     }
@@ -192,6 +193,7 @@ impl Store {
         let previous = self.previous_records(batch)?;
         let last = self.segment_with_room(end, (batch.bytes().len() + MARK) as u64)?;
         let before = last.end();
+        end.own.notes.reserve(batch.len())?;
         let at = self.log.append(end, &last, batch)?;
         let user = batch.records().iter().map(|record| user_bytes(&record.header)).sum();
         self.count(end, &last, before, user);
@@ -288,8 +290,10 @@ impl Store {
         let active = self.segment_with_room(end, record.header.size() + MARK as u64)?;
         let (at, mut offset) = (active.end(), 0);
         let mut header = record.header;
+        end.own.notes.reserve(1)?;
         self.log.append_with(end, &active, |end, buffer| {
             let start = buffer.len();
+            memory::reserve(buffer, usize_of(header.body()))?;
             header.sequence = end.sequence;
             end.sequence += 1;
             record::append(buffer, &header, record.key, record.value);
@@ -316,7 +320,9 @@ fn write_with_blocks(
 ) -> Result<u64, Error> {
     let mut block_bytes = Vec::new();
     for block in record::block_sizes(header) {
-        block_bytes.resize(block.content, 0);
+        memory::grow_to(&mut block_bytes, block.content)?;
+        block_bytes.truncate(block.content);
+        memory::reserve(buffer, block.stored)?;
         read_exact(source, &mut block_bytes).map_err(|error| Error::Source { error })?;
         let start = buffer.len();
         record::append_block(buffer, &block_bytes);

@@ -155,3 +155,81 @@ fn an_archive_without_a_free_number_refuses_new_names() {
     let refused = archive.import("name", &b"text"[..], Chunking::default());
     assert!(matches!(refused, Err(ArchiveError::Record { .. })), "{refused:?}");
 }
+
+/// A process whose address space is limited. The test runs itself as the child.
+#[cfg(target_os = "linux")]
+mod limited {
+    use std::env;
+    use std::path::Path;
+    use std::process::Command;
+
+    use koel_store::{LsmOptions, LsmStore};
+
+    use super::*;
+
+    const FOLDER: &str = "KOEL_MEMORY_FOLDER";
+    /// More than half of what the child may have.
+    const LONG: usize = 200 * MIB;
+    /// What the child may have, in KiB.
+    const LIMIT: u64 = 380 << 10;
+
+    fn is_out_of_memory<T>(result: Result<T, Error>) -> bool {
+        matches!(result, Err(Error::OutOfMemory { .. }))
+    }
+
+    /// The child. Does nothing in an ordinary run.
+    #[test]
+    fn child() {
+        let Ok(folder) = env::var(FOLDER) else { return };
+        let folder = Path::new(&folder);
+        let options = LogOptions::default().background_compaction(false);
+        let store = options.clone().open(folder.join("log")).unwrap();
+        let stored = store.get_reader(b"large").unwrap().unwrap();
+        assert_eq!(stored.len(), 2 * LONG as u64);
+        assert!(is_out_of_memory(store.get(b"large")));
+        assert!(is_out_of_memory(store.compare_exchange(b"large", None, None, Durability::None)));
+        let long = vec![b'k'; LONG];
+        assert!(is_out_of_memory(store.put(&long, b"", Durability::None)));
+        assert!(is_out_of_memory(store.delete(&long, Durability::None).and_then(|there| {
+            // A key that is not there needs no memory.
+            assert!(!there);
+            store.put(&long, b"value", Durability::None)
+        })));
+        // A long value is written in pieces.
+        store.put(b"key", &long, Durability::None).unwrap();
+        store.put(b"last", b"value", Durability::Synced).unwrap();
+        assert!(!store.stats().poisoned, "the errors are no failed writes");
+        store.checkpoint(folder.join("copy")).unwrap();
+        store.compact().unwrap();
+        store.close().unwrap();
+        let store = LsmOptions::default().background(false).open(folder.join("lsm")).unwrap();
+        assert!(is_out_of_memory(store.put(b"key", &long, Durability::None)));
+        drop(long);
+        assert_eq!(store.get(b"other").unwrap().as_deref(), Some(&b"value"[..]));
+        store.close().unwrap();
+        std::fs::write(folder.join("done"), "").unwrap();
+    }
+
+    /// A key that did not fit twice into memory once ended the process.
+    #[test]
+    fn long_keys_and_values_without_memory_are_errors() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = LogStore::open(folder.path().join("log")).unwrap();
+        let value = std::io::Read::take(std::io::repeat(7), 2 * LONG as u64);
+        store.put_reader(b"large", 2 * LONG as u64, value, Durability::None).unwrap();
+        store.close().unwrap();
+        let store = LsmStore::open(folder.path().join("lsm")).unwrap();
+        store.put(b"other", b"value", Durability::None).unwrap();
+        store.close().unwrap();
+        let run = Command::new("sh")
+            .args(["-c", &format!("ulimit -v {LIMIT} && exec \"$0\" \"$@\"")])
+            .arg(env::current_exe().unwrap())
+            .args(["--exact", "memory::limited::child", "--nocapture", "--test-threads=1"])
+            .env(FOLDER, folder.path())
+            .env("MALLOC_ARENA_MAX", "1")
+            .output()
+            .unwrap();
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        assert!(folder.path().join("done").exists(), "the child did not run");
+    }
+}

@@ -185,6 +185,9 @@ fn zstd(raw: &[u8], into: &mut Vec<u8>) -> Result<Option<usize>, Error> {
     }))
 }
 
+/// About what zstd needs to decompress.
+const NO_DECOMPRESSOR: Error = Error::OutOfMemory { bytes: 96 << 10 };
+
 /// Bytes of a block, from `start` on.
 #[derive(Debug)]
 pub(super) struct Unsealed {
@@ -232,8 +235,7 @@ pub(super) fn check(bytes: &[u8], position: Position) -> Option<FrameHeader> {
 /// Returns the block of a frame that was checked, `None` if it does not decompress to its length.
 pub(super) fn decompress(bytes: Vec<u8>, header: FrameHeader) -> Result<Option<Unsealed>, Error> {
     thread_local! {
-        static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> =
-            RefCell::new(Decompressor::new().ok());
+        static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
     }
     if header.codec == Codec::None {
         return Ok(Some(Unsealed { bytes, start: HEADER }));
@@ -245,9 +247,14 @@ pub(super) fn decompress(bytes: Vec<u8>, header: FrameHeader) -> Result<Option<U
         lz4_flex::block::decompress_into(stored, &mut raw).ok()
     } else {
         memory::reserve(&mut raw, len)?;
-        DECOMPRESSOR.with_borrow_mut(|decompressor| {
-            decompressor.as_mut()?.decompress_to_buffer(stored, &mut raw).ok()
-        })
+        DECOMPRESSOR.with_borrow_mut(|kept| -> Result<_, Error> {
+            let decompressor = match kept {
+                Some(decompressor) => decompressor,
+                // No memory is no damage, and may be there for the next block.
+                None => kept.insert(Decompressor::new().map_err(|_| NO_DECOMPRESSOR)?),
+            };
+            Ok(decompressor.decompress_to_buffer(stored, &mut raw).ok())
+        })?
     };
     let is_whole = written == Some(len) && raw.len() == len;
     Ok(is_whole.then_some(Unsealed { bytes: raw, start: 0 }))
