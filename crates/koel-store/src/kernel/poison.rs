@@ -65,7 +65,7 @@ impl Poison {
     fn fail(&self, reason: impl FnOnce() -> String) {
         self.0.get_or_init(|| {
             let reason = reason();
-            tell!(error, reason, "the store takes no more writes");
+            tell!(error, "the store takes no more writes", reason = reason.as_str());
             Reason::Failed(reason)
         });
     }

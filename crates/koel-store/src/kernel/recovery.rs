@@ -17,6 +17,7 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
+use super::events::tell;
 use super::files::Folder;
 use super::manifest::{LogEntry, Manifest};
 use super::memory;
@@ -52,6 +53,25 @@ pub struct OpenReport {
     pub replayed: u64,
     /// Files that a crash had left behind, and that were removed.
     pub removed: Vec<String>,
+}
+
+impl OpenReport {
+    /// Tells that the store was opened.
+    pub(crate) fn tell(&self, kind: StoreKind) {
+        let kind = match kind {
+            StoreKind::Log => "log",
+            StoreKind::Lsm => "ordered",
+        };
+        tell!(
+            info,
+            "a store was opened",
+            kind = kind,
+            was_closed = self.was_closed,
+            replayed = self.replayed,
+            removed = self.removed.len(),
+            is_torn = self.torn.is_some(),
+        );
+    }
 }
 
 /// Returns the number in the name of a file of a store, if it is one.

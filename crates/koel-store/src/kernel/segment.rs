@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bytes::usize_of;
 use super::damaged::DamagedPlaces;
+use super::events::tell;
 use super::files::Folder;
 use super::memory;
 use super::record::{self, BlockSize, BodyCheck, Header};
@@ -181,6 +182,13 @@ impl Segment {
         let Error::Damaged { file, what, .. } = error else { return false };
         let is_here = self.name == *file;
         if is_here {
+            tell!(
+                warn,
+                "damage was met",
+                file = self.name.as_str(),
+                at = bytes.start,
+                what = *what
+            );
             self.damaged_places.add(bytes, what);
         }
         is_here

@@ -41,6 +41,7 @@ use super::index::SHARDS;
 use super::pick::{self, Policy, Usage};
 use super::store::{Store, Watch};
 use crate::Error;
+use crate::kernel::events::tell;
 use crate::kernel::memory;
 use crate::kernel::record::{self, ALIGNMENT, Header, Kind};
 use crate::kernel::scan::{Record, Scan};
@@ -177,6 +178,14 @@ impl Store {
         };
         self.counts.compacted.add(report.written);
         self.replace_run(run.segments, outputs)?;
+        tell!(
+            debug,
+            "segments were compacted",
+            segments = report.segments,
+            read = report.read,
+            written = report.written,
+            damage_dropped = report.damage_dropped,
+        );
         Ok(report)
     }
 

@@ -22,6 +22,7 @@ use crate::kernel::pool::Pool;
 use crate::kernel::recovery::OpenReport;
 use crate::kernel::salvage::{SalvageReport, VerifyReport};
 use crate::kernel::segment::FIRST_RECORD;
+use crate::kernel::store_files::StoreKind;
 use crate::kernel::threads::{Signal, Threads};
 
 /// A crash-safe key-value store: an append-only log on disk, and an index in memory of about 9
@@ -96,6 +97,7 @@ impl LogOptions {
         let store = Arc::new(Store::open(folder, &self)?);
         let mut opened = LogStore { store, threads: Threads::default(), _lock: lock };
         opened.start_threads(&self)?;
+        opened.open_report().tell(StoreKind::Log);
         Ok(opened)
     }
 }

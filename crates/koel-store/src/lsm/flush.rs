@@ -58,7 +58,7 @@ impl Store {
         })?;
         self.counts.flushed.add(table.as_ref().map_or(0, |table| table.info().bytes));
         self.install_flushed(memtable.log, table)?;
-        tell!(debug, log = memtable.log, entries = memtable.len(), "a memtable was flushed");
+        tell!(debug, "a memtable was flushed", log = memtable.log, entries = memtable.len());
         drop(self.folder.remove(&SEGMENT.name(memtable.log)));
         self.threads.merge_due.send(Signal::Work);
         self.threads.notify_progress();
@@ -79,7 +79,7 @@ impl Store {
         };
         let failure = flushed.as_ref().err().map(Error::reason);
         if let Some(reason) = &failure {
-            tell!(warn, reason, "a flush failed");
+            tell!(warn, "a flush failed", reason = reason.as_str());
         }
         *lock(&self.threads.flush_failure) = failure;
         flushed

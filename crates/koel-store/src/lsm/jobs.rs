@@ -152,7 +152,7 @@ impl Store {
         if let Some(damaged) = merged.as_ref().err().and_then(|error| damaged_place(job, error))
             && self.is_overwritten(&job.inputs, damaged).unwrap_or(false)
         {
-            tell!(warn, run = job.numbers[damaged], "a merge skips damage that was overwritten");
+            tell!(warn, "a merge skips damage that was overwritten", run = job.numbers[damaged]);
             merged = self.merge_runs(job, Some(damaged));
             self.counts.skipped.add(u64::from(merged.is_ok()));
         }
@@ -160,7 +160,7 @@ impl Store {
         if !self.threads.merge_due.is_stopped() {
             let failure = merged.as_ref().err().map(Error::reason);
             if let Some(reason) = &failure {
-                tell!(warn, runs = ?job.numbers, reason, "a merge failed");
+                tell!(warn, "a merge failed", runs = job.numbers.len(), reason = reason.as_str());
             }
             *lock(&self.threads.merge_failure) = failure;
         }
@@ -201,12 +201,8 @@ impl Store {
             table.as_ref(),
             None,
         )?;
-        tell!(
-            debug,
-            runs = ?job.numbers,
-            bytes = table.as_ref().map_or(0, |table| table.info().bytes),
-            "runs were merged"
-        );
+        let bytes = table.as_ref().map_or(0, |table| table.info().bytes);
+        tell!(debug, "runs were merged", runs = job.inputs.len(), bytes = bytes);
         while let Some(run) = job.inputs.pop() {
             run.table.remove_when_unused(&self.folder);
         }

@@ -27,7 +27,6 @@ use crate::Error;
 use crate::kernel::access::FolderLock;
 use crate::kernel::batch::Batch;
 use crate::kernel::disk::DiskFolder;
-use crate::kernel::events::tell;
 use crate::kernel::files::Folder;
 use crate::kernel::log_end::Durability;
 use crate::kernel::pool::Pool;
@@ -133,14 +132,7 @@ impl LsmOptions {
             start(&opened.store, &mut opened.threads)?;
             opened.store.runs_changed();
         }
-        tell!(
-            info,
-            kind = %StoreKind::Lsm,
-            was_closed = opened.open_report().was_closed,
-            replayed = opened.open_report().replayed,
-            torn = opened.open_report().torn.is_some(),
-            "a store was opened"
-        );
+        opened.open_report().tell(StoreKind::Lsm);
         Ok(opened)
     }
 }

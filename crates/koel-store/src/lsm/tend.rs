@@ -80,7 +80,7 @@ impl Store {
                 return Ok(());
             };
             let next = Arc::new(next);
-            tell!(debug, pairs = next.pairs(), was_there = before.guide.is_some(), "a new guide");
+            tell!(debug, "a new guide", pairs = next.pairs(), follows = before.guide.is_some());
             let _one_at_a_time = lock(&self.versions);
             self.state.update(|state| {
                 let version = state.version.with_guide(next.clone(), before.merges.len());
@@ -139,7 +139,9 @@ impl Store {
         }
         match guide.save(&*self.folder, self.owner(), &known(&version)) {
             Ok(()) => *saved = guided(&version, guide).collect(),
-            Err(error) => tell!(warn, reason = error.reason(), "the guide was not written"),
+            Err(error) => {
+                tell!(warn, "the guide was not written", reason = error.reason().as_str());
+            }
         }
     }
 }

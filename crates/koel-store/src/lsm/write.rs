@@ -204,7 +204,7 @@ impl Store {
                 return Ok(());
             }
             let waited = start.elapsed();
-            tell!(warn, is_full, runs, young, "a write waits for flushes and merges");
+            tell!(warn, "a write waits for flushes and merges", runs = runs, young_runs = young);
             if waited >= limit {
                 let waited = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
                 return Err(Error::Stalled { waited, reason: self.threads.failure() });

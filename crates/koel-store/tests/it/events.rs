@@ -86,10 +86,10 @@ fn an_ordered_store_tells_what_it_did() {
         (0..500_u32).try_for_each(|n| store.put(&n.to_le_bytes(), &[7; 20], Durability::None))?;
         store.close()
     });
-    assert_eq!(fields(&events, "a store was opened"), "kind was_closed replayed torn");
+    assert_eq!(fields(&events, "a store was opened"), "kind was_closed replayed removed is_torn");
     assert_eq!(fields(&events, "a memtable was flushed"), "log entries");
     assert_eq!(fields(&events, "runs were merged"), "runs bytes");
-    assert_eq!(fields(&events, "a new guide"), "pairs was_there");
+    assert_eq!(fields(&events, "a new guide"), "pairs follows");
     assert_eq!(events["a store was opened"].0, 1);
 }
 
