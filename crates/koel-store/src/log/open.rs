@@ -7,7 +7,7 @@
 //!    an offset that a later mark says was durable. After [`close`](super::LogStore::close) the
 //!    manifest has the end of every segment, so every missing or unsound byte is damage.
 //! 2. **A torn end** (`kernel/recovery.rs`), cut off and reported in
-//!    [`OpenReport::torn`](super::OpenReport::torn): unsound bytes, or a batch without
+//!    [`OpenReport::torn`](crate::OpenReport::torn): unsound bytes, or a batch without
 //!    its end.
 //! 3. **Nothing**, for an unsound hint: the segment is scanned. Nor for a damaged record that a
 //!    sound hint covers: the read of its key is an error, and other keys stay readable.
