@@ -100,6 +100,17 @@ fn damage_is_found_and_the_rest_is_salvaged() {
     fs::write(&table, &bytes).unwrap();
     let ran = shell.run("store verify --db db");
     assert!(ran.code == 2 && ran.text().contains("DAMAGED"), "{} {}", ran.text(), ran.err);
+    // What is behind the damage is printed.
+    for reverse in ["", " --reverse"] {
+        let scan = shell.run(&format!("store scan --db db{reverse}"));
+        assert!(scan.code == 2 && scan.err.contains("is damaged at byte"), "{}", scan.err);
+        let lines: Vec<&str> = scan.text().lines().collect();
+        assert!((20..40).contains(&lines.len()), "{} lines", lines.len());
+        assert!(lines.iter().all(|line| {
+            line.split_once('\t').is_some_and(|(key, value)| records[key] == value)
+        }));
+        assert!(scan.text().contains("key39\t"));
+    }
     let ran = shell.run("store salvage --db db --to new --json");
     assert_eq!(ran.code, 1, "{}", ran.err);
     let report = ran.json();

@@ -417,6 +417,9 @@ impl LsmStore {
     /// ends, so that from now on a missing end is an error. Waits for a flush, not for merges.
     /// Dropping the store does the same, and ignores errors.
     ///
+    /// Threads that share the store in an `Arc` take it out with `Arc::into_inner`: the last of them
+    /// gets it, and closes it.
+    ///
     /// # Errors
     /// [`Error::Poisoned`] after a failed write, and I/O errors.
     pub fn close(mut self) -> Result<(), Error> {

@@ -21,7 +21,9 @@ Examples:
 
 Prints key, tab, value on a line each. What is not printable in a key or a value is escaped, as by
 koel store get. With -0, keys and values are printed byte for byte, each with a zero byte at its
-end. Keys are compared byte by byte.")]
+end. Keys are compared byte by byte.
+
+Where the store is damaged, scan goes on behind the damage, and ends with the first such error.")]
 pub(crate) struct Args {
     #[command(flatten)]
     database: Database,
@@ -54,9 +56,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (prefix, from, to) = (key(&args.prefix)?, key(&args.from)?, key(&args.to)?);
     let store = db.ordered(Access::Read, LsmOptions::default())?;
     let (from, to) = bounds(prefix.as_deref().unwrap_or_default(), from, to);
-    let mut out = Lines::new();
+    let (mut out, mut damage) = (Lines::new(), None);
     let mut print = |entry: Result<(Vec<u8>, Vec<u8>), Error>| -> Result<(), Failure> {
-        let (key, value) = entry.map_err(|error| db.failure(error))?;
+        let (key, value) = match entry {
+            Err(error @ Error::Damaged { .. }) => {
+                damage.get_or_insert(error);
+                return Ok(());
+            }
+            entry => entry.map_err(|error| db.failure(error))?,
+        };
         if Archive::is_reserved(&key) {
             return Ok(());
         }
@@ -64,12 +72,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     let mut range = store.range((from, to)).map_err(|error| db.failure(error))?;
     if args.reverse {
-        range.rev().try_for_each(print)?;
+        range.rev().try_for_each(&mut print)?;
     } else {
         range.try_for_each(&mut print)?;
     }
     out.finish()?;
-    Ok(Outcome::Done)
+    damage.map_or(Ok(Outcome::Done), |error| Err(db.failure(error)))
 }
 
 /// The bounds of the keys that start with `prefix`, are at least `from`, and are less than `to`.
