@@ -12,12 +12,13 @@
 //! dropped, or the pool is. So readers of removed files need no descriptors either. After a crash,
 //! opening the store removes it.
 //!
-//! More files than the limit may be open when none of them can be closed. These are few:
+//! More files than the limit may be open when none of them can be closed. These have unsynced
+//! changes, and are few:
 //!
-//! | store | unsynced files |
-//! |---|---|
-//! | log store | the active segment; the next one, a manifest or a hint while it is written; an output of compaction |
-//! | ordered store | the last file of the log; the next one or a manifest while it is written; a table for each running flush and merge |
+//! * **Log store**: the active segment; an output of compaction; the next segment, a manifest or a
+//!   hint while it is written.
+//! * **Ordered store**: the last file of the log; a table for each flush and merge that runs; the
+//!   next file of the log or a manifest while it is written.
 //!
 //! Beside its files a store has three descriptors: the folder, its lock, and the file LOCK.
 //!

@@ -221,7 +221,8 @@ impl LogStore {
     /// use koel_store::{Durability, LogStore};
     ///
     /// let store = LogStore::open(folder.path())?;
-    /// let exchange = |expected, new| store.compare_exchange(b"job", expected, new, Durability::None);
+    /// let exchange =
+    ///     |expected, new| store.compare_exchange(b"job", expected, new, Durability::None);
     /// assert!(exchange(None, Some(b"worker 1"))?.is_ok());
     /// let other = exchange(None, Some(b"worker 2"))?.unwrap_err();
     /// assert_eq!(other.current.as_deref(), Some(&b"worker 1"[..]));
@@ -320,8 +321,8 @@ impl LogStore {
     /// Copies the store as it is now into the folder at `path`, which is empty or does not exist:
     /// a backup, or a copy to try something on.
     ///
-    /// The copy is an ordinary store with every write that was acknowledged before the call, and all
-    /// of it is durable. It shares the files of full segments by hard links, if both folders are on
+    /// The copy is an ordinary store with every write that was acknowledged before the call. All of
+    /// it is durable. It shares the files of full segments by hard links, if both folders are on
     /// one file system; then it takes space only for the last segment, and as the two differ.
     /// Otherwise it copies them. Reads, writes and compaction go on meanwhile.
     ///

@@ -1,5 +1,5 @@
-//! Threads that write, one that iterates and copies, compaction and syncs in the background, and power
-//! failures.
+//! Threads that write, one that iterates and copies, compaction and syncs in the background, and
+//! power failures.
 //!
 //! The n-th batch of a thread sets two keys and one of sixteen to n. So a state tells how far the
 //! thread was, and whether the state ever existed. An iteration must show one moment. A crash clone
