@@ -272,39 +272,42 @@ impl List {
         }
     }
 
-    /// Returns the last node for which `is_before` says so, or the head. Tells `passed` of the last
-    /// such node on each level, from the top.
+    /// Returns the last node for which `is_before` says so, or the head, and the first node for
+    /// which it does not. Tells `passed` of the last such node on each level, from the top.
+    ///
+    /// The link from one to the other must not be read again: meanwhile a writer may have put a
+    /// node in between, for which `is_before` was not asked.
     fn search(
         &self,
         is_before: impl Fn(Node<'_>) -> bool,
         mut passed: impl FnMut(usize, Address),
-    ) -> Address {
-        let mut at = HEAD;
-        // A node that is known not to be before.
-        let mut beyond = None;
+    ) -> (Address, Option<Address>) {
+        let (mut at, mut beyond) = (HEAD, None);
         for level in (0..LEVELS).rev() {
-            while let Some(next) = self.node(at).next(level).filter(|&next| Some(next) != beyond) {
-                if !is_before(self.node(next)) {
-                    beyond = Some(next);
-                    break;
+            loop {
+                let next = self.node(at).next(level);
+                match next {
+                    Some(next) if Some(next) != beyond && is_before(self.node(next)) => at = next,
+                    _ => {
+                        beyond = next;
+                        break;
+                    }
                 }
-                at = next;
             }
             passed(level, at);
         }
-        at
+        (at, beyond)
     }
 
     /// Returns the address of the last node before a place, if there is one.
     pub(super) fn last_before(&self, place: &Place<'_>) -> Option<Address> {
-        let at = self.search(|node| node.cmp(place).is_lt(), |_, _| ());
+        let (at, _) = self.search(|node| node.cmp(place).is_lt(), |_, _| ());
         (at != HEAD).then_some(at)
     }
 
     /// Returns the address of the first node at or behind a place, if there is one.
     pub(super) fn first_from(&self, place: &Place<'_>) -> Option<Address> {
-        let at = self.search(|node| node.cmp(place).is_lt(), |_, _| ());
-        self.node(at).next(0)
+        self.search(|node| node.cmp(place).is_lt(), |_, _| ()).1
     }
 
     pub(super) fn first(&self) -> Option<Address> {
@@ -312,7 +315,7 @@ impl List {
     }
 
     pub(super) fn last(&self) -> Option<Address> {
-        let at = self.search(|_| true, |_, _| ());
+        let (at, _) = self.search(|_| true, |_, _| ());
         (at != HEAD).then_some(at)
     }
 
