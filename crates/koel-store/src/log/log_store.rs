@@ -434,8 +434,8 @@ impl LogStore {
     /// missing end is an error. If only the latter fails, as on a full disk, that is no error: all
     /// is durable then. Dropping the store does the same, and ignores errors.
     ///
-    /// Threads that share the store in an `Arc` take it out with `Arc::into_inner`: the last of them
-    /// gets it, and closes it.
+    /// Threads that share the store in an `Arc` take it out with `Arc::into_inner`: the last of
+    /// them gets it, and closes it.
     ///
     /// # Errors
     /// [`Error::Poisoned`] after a failed write, and I/O errors.

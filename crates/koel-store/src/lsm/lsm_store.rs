@@ -262,10 +262,10 @@ impl LsmStore {
 
     /// Returns the entries of a range of keys as of this moment, in order, from both ends.
     ///
-    /// Lazy: it reads blocks as it goes. It borrows nothing, and can outlive the store. As long as
-    /// it lives, the files of the tables that it reads take space on disk, even if they were merged.
+    /// Lazy: it reads blocks as it goes. It borrows nothing, and can outlive the store. While it
+    /// lives, the files of the tables that it reads take space on disk, even if they were merged.
     ///
-    /// Keys can be slices, arrays or vectors. For a pair of bounds of slices the type has to be said:
+    /// Keys can be slices, arrays or vectors. For a pair of bounds of slices, say the type:
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -417,8 +417,8 @@ impl LsmStore {
     /// ends, so that from now on a missing end is an error. Waits for a flush, not for merges.
     /// Dropping the store does the same, and ignores errors.
     ///
-    /// Threads that share the store in an `Arc` take it out with `Arc::into_inner`: the last of them
-    /// gets it, and closes it.
+    /// Threads that share the store in an `Arc` take it out with `Arc::into_inner`: the last of
+    /// them gets it, and closes it.
     ///
     /// # Errors
     /// [`Error::Poisoned`] after a failed write, and I/O errors.

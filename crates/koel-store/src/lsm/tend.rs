@@ -4,9 +4,9 @@
 //! for each key that is new to it, and is put into the version of that moment. Runs that came
 //! meanwhile are asked by every read until the next round. What fails leaves the guide as it was.
 //!
-//! **On disk** is a guide that may know fewer runs. It is read when the store is opened, and follows
-//! like any other. It is written again once the tables that it does not know have 16 times its
-//! bytes, or more than half of all: so it adds 6 % to what is written, and more if entries are
+//! **On disk** is a guide that may know fewer runs. It is read when the store is opened, and it
+//! follows like any other. It is written again once the tables that it does not know have 16 times
+//! its bytes, or more than half of all: so it adds 6 % to what is written, and more if entries are
 //! shorter than 40 bytes. When the store is closed, tables of its own size are enough.
 
 use std::sync::Arc;

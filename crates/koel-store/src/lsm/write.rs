@@ -1,5 +1,5 @@
-//! Writing: entries are copied into the memtable, their records are appended to the log, the entries
-//! are linked, and then reads see them.
+//! Writing: entries are copied into the memtable, their records are appended to the log, the
+//! entries are linked, and then reads see them.
 //!
 //! * A full memtable is sealed before the next write, and a new file of the log starts. The old one
 //!   is synced first, so only the last file can have a torn end.

@@ -2,7 +2,7 @@
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 40 | the header of a numbered file: its number is the next one that the manifest had for a file |
+//! | 40 | the header of a numbered file: its number is the next one in the manifest |
 //! | 56 for each id | what it stands for |
 //! | 8 | checksum of these |
 //! | the rest | the image of the maplet, which has checksums of its own |
