@@ -23,10 +23,8 @@
 //! the manifest fails, the outputs are removed. After a failure of step 1 writes go on; after one
 //! of step 2 or 3 the store takes no more writes, as after any failed sync.
 //!
-//! **Damage.** Damaged bytes are dropped if nothing needs them. The hint of the segment tells: each
-//! record that started there is a value that the index no longer has, a tombstone that hides
-//! nothing, or a mark. Otherwise, or without a sound hint, the segment is left as it is. A call of
-//! `compact` tries all segments again that are known to be damaged, however few bytes are dead.
+//! **Damage.** Damaged bytes are dropped if nothing needs them (`drop_damage.rs`). Otherwise the
+//! segment is left as it is.
 //!
 //! **In a thread**, compaction waits until a segment is full, checks whether it is worthwhile, and
 //! copies at a limited rate, so that other work gets the disk too.
@@ -36,6 +34,7 @@ use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use super::drop_damage::each_damaged;
 use super::hint::{self, Note, Notes};
 use super::index::SHARDS;
 use super::pick::{self, Policy, Usage};
@@ -65,6 +64,12 @@ pub struct CompactReport {
     pub written: u64,
     /// The number of damaged places that were dropped, since nothing needed what was there.
     pub damage_dropped: u64,
+}
+
+impl CompactReport {
+    fn has_gain(&self) -> bool {
+        self.written < self.read
+    }
 }
 
 impl AddAssign for CompactReport {
@@ -99,7 +104,7 @@ struct Output {
 }
 
 /// Finds the next segments to rewrite among the sealed ones.
-type Pick<'a> = &'a dyn Fn(&[Arc<Segment>], &[Usage]) -> Option<Range<usize>>;
+type Pick<'a> = &'a mut dyn FnMut(&[Arc<Segment>], &[Usage]) -> Option<Range<usize>>;
 
 /// Called for each record with the bytes that were copied, 0 if it was dropped. Returns false to
 /// stop the compaction.
@@ -109,10 +114,12 @@ impl Store {
     /// Compacts until the policy finds nothing worthwhile, or `pace` stops it. Damaged segments are
     /// left out; their damage is the error at the end.
     pub(super) fn compact(&self, policy: Policy, pace: Pace<'_>) -> Result<CompactReport, Error> {
-        let pick = |_: &[_], usages: &[_]| pick::pick(usages, self.segment_bytes, policy);
-        let mut report = self.compact_runs(&pick, pace)?;
+        let mut worthwhile = |_: &[_], usages: &[_]| pick::pick(usages, self.segment_bytes, policy);
+        let mut report = self.compact_runs(&mut worthwhile, CompactReport::has_gain, pace)?;
         if policy.tries_damaged {
-            report += self.compact_damaged(pace)?;
+            let mut each_damaged = each_damaged();
+            let mut next = |sealed: &[_], _: &[_]| each_damaged(sealed);
+            report += self.compact_runs(&mut next, |_| true, pace)?;
         }
         self.shrink_index();
         let damage = self.segments.all().iter().find_map(|segment| segment.damage());
@@ -121,11 +128,18 @@ impl Store {
 
     /// Removes the sealed segments without a live record, which needs no space.
     pub(super) fn remove_dead(&self) -> Result<CompactReport, Error> {
-        self.compact_runs(&|_, usages| pick::dead(usages), &mut |_, _| true)
+        let mut dead = |_: &[_], usages: &[_]| pick::dead(usages);
+        self.compact_runs(&mut dead, CompactReport::has_gain, &mut |_, _| true)
     }
 
-    /// Compacts until `pick` finds nothing, or `pace` stops it.
-    fn compact_runs(&self, pick: Pick<'_>, pace: Pace<'_>) -> Result<CompactReport, Error> {
+    /// Compacts until `pick` finds nothing, `goes_on` returns false for a run that was rewritten,
+    /// or `pace` stops it.
+    fn compact_runs(
+        &self,
+        pick: Pick<'_>,
+        goes_on: fn(&CompactReport) -> bool,
+        pace: Pace<'_>,
+    ) -> Result<CompactReport, Error> {
         let _one_at_a_time = lock(&self.compacting);
         let mut report = CompactReport::default();
         while let Some(run) = self.next_run(pick)? {
@@ -133,33 +147,10 @@ impl Store {
                 Ok(Some(outputs)) => {
                     let done = self.finish_run(run, &outputs)?;
                     report += done;
-                    if done.written >= done.read {
+                    if !goes_on(&done) {
                         break;
                     }
                 }
-                Ok(None) => break,
-                Err(error) if run.exclude_damaged(&error) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(report)
-    }
-
-    /// Rewrites each damaged segment of which nothing damaged is needed.
-    fn compact_damaged(&self, pace: Pace<'_>) -> Result<CompactReport, Error> {
-        let _one_at_a_time = lock(&self.compacting);
-        let mut report = CompactReport::default();
-        let mut damaged = self.segments.all();
-        damaged.retain(|segment| segment.damage().is_some());
-        let numbers: Vec<u64> = damaged.into_iter().map(|segment| segment.number).collect();
-        for number in numbers {
-            let at = |sealed: &[Arc<Segment>], _: &[Usage]| {
-                let at = sealed.iter().position(|segment| segment.number == number)?;
-                Some(at..at + 1)
-            };
-            let Some(run) = self.next_run(&at)? else { continue };
-            match self.copy_or_clean_up(&run, pace) {
-                Ok(Some(outputs)) => report += self.finish_run(run, &outputs)?,
                 Ok(None) => break,
                 Err(error) if run.exclude_damaged(&error) => {}
                 Err(error) => return Err(error),
@@ -256,7 +247,8 @@ impl Store {
                     Ok(Some(record)) => record,
                     Ok(None) => break,
                     Err(error) => {
-                        self.skip_damage(run, segment, &mut scan, error)?;
+                        self.skip_damage(&mut scan, segment, run.floor, error)?;
+                        run.damage_dropped.add(1);
                         continue;
                     }
                 };
@@ -281,40 +273,6 @@ impl Store {
             self.finish_output(last)?;
         }
         Ok(true)
-    }
-
-    /// Moves a scan on to the next sound record, if nothing needs the damaged bytes before it.
-    fn skip_damage(
-        &self,
-        run: &Run,
-        segment: &Segment,
-        scan: &mut Scan,
-        error: Error,
-    ) -> Result<(), Error> {
-        if !matches!(error, Error::Damaged { .. }) {
-            return Err(error);
-        }
-        let from = scan.offset();
-        scan.resume(&error)?;
-        let cache = &self.hint_cache;
-        let bytes = from..scan.offset();
-        let Some(notes) = cache.notes_in(&*self.folder, segment, self.segment_bytes, bytes) else {
-            return Err(error);
-        };
-        let tombstones_hide_nothing = segment.last_sequence.get() <= run.floor;
-        let is_needed = |note: &Note| {
-            if note.is_tombstone() {
-                !tombstones_hide_nothing
-            } else {
-                let location = self.segments.location(segment, note.offset());
-                self.index.contains(note.hash, location)
-            }
-        };
-        if notes.iter().any(is_needed) {
-            return Err(error);
-        }
-        run.damage_dropped.add(1);
-        Ok(())
     }
 
     /// Returns an output with room for a record of this size.

@@ -8,6 +8,7 @@
 //! | `verify.rs` | reading everything: to check it, or to save what is left of it |
 //! | `checkpoint.rs` | a copy in another folder |
 //! | `compact.rs`, `pick.rs` | rewriting segments without dead records, also in a thread |
+//! | `drop_damage.rs` | leaving out damaged bytes that nothing needs |
 //! | `open.rs` | opening: replaying the log into the index |
 //! | `write.rs` | writing |
 //! | `iter.rs` | reading all keys, as of one moment |
@@ -20,6 +21,7 @@
 
 mod checkpoint;
 mod compact;
+mod drop_damage;
 mod hint;
 mod index;
 mod iter;

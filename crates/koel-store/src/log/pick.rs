@@ -26,7 +26,7 @@
 //! that they can be removed where there is no room for copies.
 //!
 //! **Damage.** A damaged segment is not picked, since it would be picked again and again: a call of
-//! `compact` tries it once (`compact.rs`). Tombstones that hide something in it stay too.
+//! `compact` tries it once (`drop_damage.rs`). Tombstones that hide something in it stay too.
 
 use std::ops::Range;
 use std::sync::Arc;
