@@ -42,9 +42,9 @@ const OTHER: u8 = 2;
 const FILL: u8 = 3;
 
 /// Decodes the files of an input. A piece is a byte, a length of 16 bits, and that many bytes to
-/// append to a file: the manifest, or 1 to 64 of logs and of the files with another ending. A piece
-/// of equal bytes, eight for each unit of its length, is appended to the file of the previous
-/// piece, up to a MiB in all.
+/// append to a file: the manifest, the guide of an ordered store, or 1 to 64 of logs and of the
+/// files with another ending. A piece of equal bytes, eight for each unit of its length, is
+/// appended to the file of the previous piece, up to a MiB in all.
 fn files_of(mut input: &[u8], ending: &str) -> Files {
     let mut files = Files::new();
     let mut name = "MANIFEST".to_owned();
@@ -60,6 +60,7 @@ fn files_of(mut input: &[u8], ending: &str) -> Files {
         name = match first & 3 {
             LOG => format!("{:016x}.log", 1 + more),
             OTHER => format!("{:016x}.{ending}", 1 + more),
+            _ if more > 0 && ending == "table" => "GUIDE".to_owned(),
             _ => "MANIFEST".to_owned(),
         };
         let (bytes, behind) = rest.split_at(len.min(rest.len()));
@@ -78,7 +79,11 @@ fn input_of(files: &Files, ending: &str) -> Vec<u8> {
             Some(_) => OTHER,
             None => MANIFEST,
         };
-        let number = if kind == MANIFEST { 1 } else { number_in(name) };
+        let number = match &name[..] {
+            "MANIFEST" => 1,
+            "GUIDE" => 2,
+            _ => number_in(name),
+        };
         let first = kind | u8::try_from(number - 1).expect("a number of an input") << 2;
         let mut rest = &bytes[..];
         while !rest.is_empty() {
