@@ -120,7 +120,7 @@ fn check_guide(state: &State) -> Result<(), Error> {
         let (mut hashes, mut some) = (run.table.hashes(), Vec::new());
         while hashes.next(&mut some)? {
             if !some.iter().all(|&hash| run.is_in(state.version.ids(hash))) {
-                let what = "the guide in memory misses a key of it; open the store again";
+                let what = "the guide misses a key of it; close the store, remove GUIDE, and open it again";
                 return Err(Error::damaged(&TABLE.name(run.number()), 0, what));
             }
         }

@@ -32,8 +32,8 @@ Examples:
   koel store export --db backups -o all --exclude '*.tmp'       everything
 
 One name is written to FILE itself; several, or all, are written below it under their names.
-Modes and times are restored, owners and groups with --owners only. Files that exist are replaced; others stay. Folders that are read-only
-are made writable for the time of the export.
+Modes and times are restored, owners and groups with --owners only. Files that exist are replaced;
+others stay. Folders that are read-only are made writable for the time of the export.
 A pattern without a slash matches the name of a file or folder at any depth. One with a slash
 matches the whole name, as koel store ls prints it; ** matches any number of folders. A folder
 that matches stands for all that is in it.
