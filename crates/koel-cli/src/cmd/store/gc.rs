@@ -13,8 +13,8 @@ use crate::report::Report;
 Examples:
   koel store rm old.iso --db backups && koel store gc --db backups
 
-It frees the space of removed files and of deleted or overwritten records. Damaged bytes that nothing
-needs any more are dropped too; other damage stays, and is an error.")]
+It frees the space of removed files and of deleted or overwritten records. Damaged bytes that
+nothing needs any more are dropped too; other damage stays, and is an error.")]
 pub(crate) struct Args {
     #[command(flatten)]
     database: Database,
