@@ -265,7 +265,7 @@ impl LsmStore {
     /// Lazy: it reads blocks as it goes. It borrows nothing, and can outlive the store. While it
     /// lives, the files of the tables that it reads take space on disk, even if they were merged.
     ///
-    /// Keys can be slices, arrays or vectors. For a pair of bounds of slices, say the type:
+    /// Keys are slices, arrays or vectors, by value. For a pair of bounds of slices, say the type:
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -274,7 +274,7 @@ impl LsmStore {
     ///
     /// let (from, to) = (Bound::Excluded(&b"a"[..]), Bound::Unbounded);
     /// assert_eq!(store.range::<&[u8]>((from, to))?.count(), 0);
-    /// assert_eq!(store.range(b"a"..b"z")?.count(), 0);
+    /// assert_eq!(store.range(*b"a"..*b"z")?.count(), 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
