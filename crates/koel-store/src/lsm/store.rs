@@ -5,9 +5,9 @@
 //! 1. One sync of the log at a time.
 //! 2. The end of the log.
 //! 3. `flushing`: one memtable at a time becomes a table.
-//! 4. `versions`: every change of the version.
-//! 5. `manifest`: the manifest on disk, and every change of the state but for a new guide.
-//! 6. `saved_guide`: one guide at a time is written to disk.
+//! 4. `saved_guide`: one guide at a time is read from disk or written there.
+//! 5. `versions`: every change of the version.
+//! 6. `manifest`: the manifest on disk, and every change of the state but for a new guide.
 //! 7. `prepared`, `jobs`, `state`, `snapshots`, and how far the log is durable: held for moments.
 //!
 //! Readers take a read lock of `state` for a moment, and nothing else.

@@ -17,7 +17,7 @@ pub(super) use cursor::MemtableCursor;
 pub(super) use list::Written;
 
 use self::keys::Keys;
-use self::list::{List, Place};
+use self::list::{List, Node, Place};
 use super::entry::{LAST_SEQUENCE, hash_of};
 use crate::Error;
 use crate::kernel::threads::Counter;
@@ -91,12 +91,16 @@ impl Memtable {
     /// Returns the sequence number of the newest version of `key`, if there is one. `hash` is that
     /// of the key.
     pub(super) fn newest(&self, key: &[u8], hash: u64) -> Option<u64> {
+        self.find(key, hash, LAST_SEQUENCE).map(Node::sequence)
+    }
+
+    fn find(&self, key: &[u8], hash: u64, sequence: u64) -> Option<Node<'_>> {
         if !self.keys.may_have(hash) {
             return None;
         }
-        let place = Place::new(key, LAST_SEQUENCE);
+        let place = Place::new(key, sequence);
         let node = self.list.node(self.list.first_from(&place)?);
-        node.cmp_key(&place).is_eq().then(|| node.sequence())
+        node.cmp_key(&place).is_eq().then_some(node)
     }
 
     /// Returns the newest version of `key` whose sequence number is at most `sequence`, if there is
@@ -108,14 +112,7 @@ impl Memtable {
         sequence: u64,
         take: Take,
     ) -> Option<Result<Option<Vec<u8>>, Error>> {
-        if !self.keys.may_have(hash) {
-            return None;
-        }
-        let place = Place::new(key, sequence);
-        let node = self.list.node(self.list.first_from(&place)?);
-        if node.cmp_key(&place).is_ne() {
-            return None;
-        }
+        let node = self.find(key, hash, sequence)?;
         if node.is_deletion() {
             return Some(Ok(None));
         }
