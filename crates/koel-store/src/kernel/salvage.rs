@@ -106,11 +106,11 @@ impl<'a> DamagedStore<'a> {
         Ok(collect_damage(&mut Vec::new(), opened)?.flatten())
     }
 
-    /// Opens a file of the log, and lists what is wrong with it as a whole. Returns `None` if there
-    /// is nothing to read.
+    /// Opens a file of the log that has at least `end` bytes, and lists what is wrong with it as a
+    /// whole. Returns `None` if there is nothing to read.
     pub(crate) fn open(
         &self,
-        number: u64,
+        (number, end): (u64, u64),
         damages: &mut Vec<Damage>,
     ) -> Result<Option<Arc<Segment>>, Error> {
         let opened = match Segment::open(self.folder, self.salt, number) {
@@ -121,6 +121,9 @@ impl<'a> DamagedStore<'a> {
             opened => collect_damage(damages, opened)?,
         };
         let opened = opened.map_or_else(|| self.open_unchecked(number), |file| Ok(Some(file)))?;
+        if let Some(segment) = opened.as_ref().filter(|segment| segment.end() < end) {
+            damages.push(Damage::new(&segment.name, segment.end(), "the file is cut short"));
+        }
         Ok(opened.map(Arc::new))
     }
 }

@@ -230,16 +230,11 @@ fn open(
     entry: &LogEntry,
     damages: &mut Vec<Damage>,
 ) -> Result<Option<Arc<Segment>>, Error> {
-    let opened = damaged.open(entry.number, damages)?;
-    if let Some(segment) = &opened {
-        let len = segment.end();
-        if len < entry.end {
-            damages.push(Damage::new(&segment.name, len, "the file is cut short"));
-        } else if len > entry.end {
-            let what = "the file is longer than any segment";
-            damages.push(Damage::new(&segment.name, entry.end, what));
-            segment.set_end(entry.end);
-        }
+    let opened = damaged.open((entry.number, entry.end), damages)?;
+    if let Some(segment) = opened.as_ref().filter(|segment| segment.end() > entry.end) {
+        let what = "the file is longer than any segment";
+        damages.push(Damage::new(&segment.name, entry.end, what));
+        segment.set_end(entry.end);
     }
     Ok(opened)
 }

@@ -198,7 +198,9 @@ impl Progress<'_> {
     /// Applies all sound records of a file of the log again.
     fn read_log(&mut self, damaged: &DamagedStore<'_>, number: u64) -> Result<(), Error> {
         let mut damages = std::mem::take(&mut self.report.damages);
-        if let Some(file) = damaged.open(number, &mut damages)? {
+        let logs = damaged.manifest.iter().flat_map(|manifest| &manifest.logs);
+        let end = logs.filter(|log| log.number == number).map(|log| log.end).max().unwrap_or(0);
+        if let Some(file) = damaged.open((number, end), &mut damages)? {
             Scan::new(file.clone(), file.end()).each_sound(&mut damages, |found| {
                 let Found::Record(record) = found else { return Ok(()) };
                 if record.header.kind == Kind::Mark {

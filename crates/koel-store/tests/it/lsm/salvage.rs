@@ -37,6 +37,24 @@ fn a_sound_store_is_salvaged_completely_with_and_without_its_manifest() {
     }
 }
 
+/// Also where it is cut between two records, and every byte that is left is sound.
+#[test]
+fn a_log_that_was_cut_short_is_reported() {
+    let is_log = |name: &&String| name.ends_with(".log");
+    let mut cuts = 0;
+    for Victim { image: files, now, .. } in (first_seed()..).take(6).map(victim) {
+        let name = files.keys().rfind(is_log).unwrap().clone();
+        for end in (0..files[&name].len()).step_by(8) {
+            let mut files = files.clone();
+            files.get_mut(&name).unwrap().truncate(end);
+            let (state, found) = salvage(&files);
+            assert!(found.damages.iter().any(|damage| damage.file == name), "cut at {end}");
+            cuts += u64::from(state != now);
+        }
+    }
+    assert!(cuts > 10, "{cuts}");
+}
+
 #[test]
 fn what_is_salvaged_of_a_damaged_store_was_written() {
     let trials = count(100, 2_000);
