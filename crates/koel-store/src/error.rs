@@ -158,6 +158,18 @@ pub enum Error {
         /// Why the last flush or merge failed, if it did.
         reason: Option<String>,
     },
+    /// Live snapshots keep the range deletions of the store from being merged away, and they take
+    /// as much memory as they may. The write was not made.
+    #[error(
+        "the write was not made: live snapshots keep range deletions of {bytes} bytes, above {max}; \
+         drop snapshots and transactions, and try again"
+    )]
+    RangesHeld {
+        /// Bytes of memory that they take.
+        bytes: u64,
+        /// The most that they may take.
+        max: u64,
+    },
     /// Something that a transaction has read was written by others since. Nothing was written.
     #[error(
         "another write has changed what the transaction read; begin again with a new transaction; \

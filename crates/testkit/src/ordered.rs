@@ -15,7 +15,8 @@ use crate::stores::{Subject, Values, is_whole, one_line};
 
 /// New stores have the same seed, so that an input does the same each time.
 pub(crate) fn options() -> LsmOptions {
-    LsmOptions::default().memtable_bytes(1 << 10).background(false).guide(3, 1).seed(7)
+    let options = LsmOptions::default().memtable_bytes(1 << 10).few_entries(0);
+    options.background(false).guide(3, 1).seed(7)
 }
 
 impl Subject for LsmStore {
@@ -54,6 +55,10 @@ impl Subject for LsmStore {
 
     fn write(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
         self.write(batch, durability)
+    }
+
+    fn delete_from(&self, key: &[u8]) -> Result<bool, Error> {
+        self.delete_range(key.., Durability::None).map(|()| true)
     }
 
     fn compact(&self) -> Result<(), Error> {

@@ -99,7 +99,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
     tables.collect()
 }
 
-/// Returns the table of a store into which all this was put, or deleted, in this order.
+/// Returns the table of a store into which all this was put, or deleted, in this order, with some
+/// ranges.
 fn table_of(options: LsmOptions, puts: &[(Vec<u8>, Option<Vec<u8>>)]) -> Vec<u8> {
     let folder = MemoryFolder::new();
     let options = options.memtable_bytes(1 << 20);
@@ -108,6 +109,7 @@ fn table_of(options: LsmOptions, puts: &[(Vec<u8>, Option<Vec<u8>>)]) -> Vec<u8>
     for (key, value) in puts {
         let put = match value {
             Some(value) => store.put(key, value, Durability::None),
+            None if key.len() % 2 == 1 => store.delete_prefix(key, Durability::None),
             None => store.delete(key, Durability::None),
         };
         put.expect("a write");

@@ -31,6 +31,23 @@ fn records_of_an_ordered_store_are_listed_by_key_from_both_ends() {
 }
 
 #[test]
+fn a_part_of_the_keys_is_deleted_at_once() {
+    let shell = ordered();
+    let keys = || shell.ok("store keys --db db").text().to_owned();
+    shell.ok("store del --prefix user/ --to user/2 --db db");
+    assert_eq!(keys(), "a\\n\nb\nuser/2\n");
+    shell.ok("store del --to b --db db");
+    shell.ok("store del --from c --to d --db db");
+    assert_eq!(keys(), "b\nuser/2\n");
+    shell.ok("store del --from a --db db");
+    assert_eq!(keys(), "");
+    shell.run("store del b --from a --db db").fails("not both");
+    assert_eq!(shell.run("store del --db db").code, 2);
+    shell.ok("store create log");
+    shell.run("store del --prefix a --db log").fails("`koel store copy`");
+}
+
+#[test]
 fn each_kind_refuses_what_only_the_other_can_do() {
     let shell = ordered();
     shell.ok("store create log");

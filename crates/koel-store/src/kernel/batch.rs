@@ -55,6 +55,14 @@ impl Batch {
         self.add(Header::of_tombstone(length("key", key.len())?), key, &[])
     }
 
+    /// Adds a deletion of the keys from `from` on and before `to`, or to the last one. Only an
+    /// ordered store takes it, and its keys have at most [`BLOCK`](record::BLOCK) bytes.
+    pub(crate) fn delete_range(&mut self, from: &[u8], to: Option<&[u8]>) -> Result<(), Error> {
+        let to = to.unwrap_or_default();
+        let header = Header::of_range(from.len() as u64, to.len() as u64);
+        self.add(header, from, to).map(drop)
+    }
+
     /// Returns the number of writes in the batch.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -74,10 +74,13 @@ pub(crate) enum Kind {
     /// No key. The 8 bytes of value are an offset in this segment: everything before it was durable
     /// when the mark was written.
     Mark = 4,
+    /// The keys from this one on, and before the one that stands in place of a value, have no
+    /// value; to the last key if that is empty. Only in an ordered store.
+    Range = 5,
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::Value, Self::Large, Self::Tombstone, Self::Mark];
+    const ALL: [Self; 5] = [Self::Value, Self::Large, Self::Tombstone, Self::Mark, Self::Range];
 }
 
 /// The position of bytes in a store, which their checksum covers.
@@ -142,6 +145,11 @@ impl Header {
         Self { kind: Kind::Tombstone, more: false, sequence: 0, key_len, value_len: 0 }
     }
 
+    /// Returns the header of a deleted range. Both keys have at most [`BLOCK`] bytes.
+    pub(crate) fn of_range(from_len: u64, to_len: u64) -> Self {
+        Self { kind: Kind::Range, more: false, sequence: 0, key_len: from_len, value_len: to_len }
+    }
+
     /// Decodes the header at the start of `bytes`. Returns `None` if no record can start like this.
     #[inline]
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
@@ -160,7 +168,7 @@ impl Header {
         let header = Self { kind, more: meta & MORE != 0, sequence: meta >> 8, key_len, value_len };
         let large = is_large(header.value_len);
         let fits = match kind {
-            Kind::Value => !large,
+            Kind::Value | Kind::Range => !large,
             Kind::Large => large,
             Kind::Tombstone => header.value_len == 0,
             Kind::Mark => header.key_len == 0 && header.value_len == 8,

@@ -257,7 +257,7 @@ impl Store {
                 let stays = match record.header.kind {
                     Kind::Value | Kind::Large => self.index.contains(hash, location),
                     Kind::Tombstone => record.header.sequence > run.floor,
-                    Kind::Mark => false,
+                    Kind::Mark | Kind::Range => false,
                 };
                 let size = if stays { record.header.size() } else { 0 };
                 if stays {

@@ -154,6 +154,10 @@ impl Store {
                     let what = "a record starts after the size of a segment";
                     return Err(segment.damaged(record.offset, what));
                 }
+                if record.header.kind == Kind::Range {
+                    let what = "a record deletes a range, which only an ordered store can";
+                    return Err(segment.damaged(record.offset, what));
+                }
                 let note = || Note::new(self.hash(record.key()), record.offset, &record.header);
                 Ok((record.header.kind != Kind::Mark).then(note))
             },

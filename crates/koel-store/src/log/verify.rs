@@ -163,7 +163,8 @@ impl Store {
                 self.write_from(key, value.len(), &mut value, Durability::None)
             }
             Kind::Tombstone => self.delete(key, Durability::None).map(drop),
-            Kind::Mark => Ok(()),
+            // No log store writes ranges.
+            Kind::Mark | Kind::Range => Ok(()),
         }
     }
 }

@@ -5,11 +5,17 @@
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
+use std::ops::Bound;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::Error;
+use crate::kernel::memory;
 
+/// Bytes of the longest key.
+pub(super) const MAX_KEY: u64 = 64 << 10;
+/// Bytes of the longest value.
+pub(super) const MAX_VALUE: u64 = 256 << 20;
 /// The sequence number that comes first among the entries of a key.
 pub(super) const LAST_SEQUENCE: u64 = u64::MAX;
 
@@ -47,11 +53,59 @@ pub(super) fn word_at(key: &[u8], at: usize) -> u64 {
     bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
+/// Checks that a store takes a key and a value of these lengths.
+pub(super) fn check_lengths(key: u64, value: u64) -> Result<(), Error> {
+    if key > MAX_KEY {
+        Err(Error::TooLong { what: "key", len: key, max: MAX_KEY })
+    } else if value > MAX_VALUE {
+        Err(Error::TooLong { what: "value", len: value, max: MAX_VALUE })
+    } else {
+        Ok(())
+    }
+}
+
+/// Returns the least key that is greater than all that start with `prefix`, if there is one.
+pub(super) fn behind(prefix: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    let mut behind = memory::copy_of(prefix)?;
+    while behind.last() == Some(&u8::MAX) {
+        behind.pop();
+    }
+    Ok(behind.last_mut().map(|last| *last += 1).map(|()| behind))
+}
+
+/// Returns the stripe of a version or a deletion: the index of the first of the `boundaries` that
+/// sees it. Boundaries are the sequence numbers at which reads happen, ascending; reads of what is
+/// newest come after them. A read sees only the newest one of a stripe.
+#[inline]
+pub(super) fn stripe_of(sequence: u64, boundaries: &[u64]) -> usize {
+    boundaries.partition_point(|&at| at < sequence)
+}
+
 /// Returns the hash of a key in a store with this seed.
 #[inline]
 pub(super) fn hash_of(key: &[u8], seed: u64) -> u64 {
     xxh3_64_with_seed(key, seed)
 }
+
+/// What a read looks for: the newest version of a key up to a sequence number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lookup<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) hash: u64,
+    pub(super) sequence: u64,
+    /// When the key was last deleted with a range: versions before that do not count.
+    pub(super) deleted: u64,
+}
+
+#[cfg(test)]
+impl<'a> Lookup<'a> {
+    pub(super) fn of(key: &'a [u8], hash: u64, sequence: u64) -> Self {
+        Self { key, hash, sequence, deleted: 0 }
+    }
+}
+
+/// A part of the keys: from and to.
+pub(super) type Span = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The keys of a damaged block: those after the first key and up to the second. The first may have
 /// versions in it, too.

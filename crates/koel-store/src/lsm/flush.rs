@@ -18,13 +18,13 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::compaction::{Rules, Sink, merge};
-use super::entry::Entry;
+use super::entry::{Entry, check_lengths};
 use super::memtable::{Memtable, MemtableCursor};
+use super::range_deletions::RangeDeletions;
 use super::store::Store;
 use super::table::{Table, TableBuilder};
 use super::tend::TABLES_AT_CLOSE;
-use super::version::{State, Version};
-use super::wal::check_lengths;
+use super::version::Version;
 use super::write::MOST_RUNS;
 use crate::Error;
 use crate::error::FOLDER;
@@ -45,14 +45,16 @@ impl Store {
         let Some(memtable) = state.sealed.first().cloned() else { return Ok(false) };
         self.log.poison.check()?;
         let boundaries = self.snapshots.boundaries()?;
+        let range_deletions = memtable.range_deletions();
         let rules = Rules {
             boundaries: &boundaries,
+            range_deletions: &range_deletions,
             // No other thread adds runs meanwhile.
             is_bottom: state.version.runs.is_empty(),
             filter: self.filter.as_ref(),
         };
         drop(state);
-        let table = self.write_table(false, |sink| {
+        let table = self.write_table(false, rules.kept_range_deletions(), |sink| {
             let cursor = Box::new(MemtableCursor::new(memtable.clone()));
             merge(vec![cursor], rules, |key| self.hash(key), 0, sink).map(drop)
         })?;
@@ -85,15 +87,16 @@ impl Store {
         flushed
     }
 
-    /// Writes a table of the entries that `fill` passes on, durably, and opens it. Returns it, or
-    /// `None` without entries. `is_last` if no older run stays.
+    /// Writes a table of the entries that `fill` passes on, and of range deletions, durably, and
+    /// opens it. Returns it, or `None` if it has neither. `is_last` if no older run stays.
     pub(super) fn write_table(
         &self,
         is_last: bool,
+        range_deletions: RangeDeletions,
         fill: impl FnOnce(&mut Sink<'_>) -> Result<(), Error>,
     ) -> Result<Option<Arc<Table>>, Error> {
         let number = self.take_number();
-        let written = self.try_write_table(number, is_last, fill);
+        let written = self.try_write_table(number, is_last, range_deletions, fill);
         if !matches!(written, Ok(Some(_))) {
             // What cannot be removed is when the store is next opened.
             drop(self.folder.remove(&TABLE.name(number)));
@@ -105,15 +108,16 @@ impl Store {
         &self,
         number: u64,
         is_last: bool,
+        range_deletions: RangeDeletions,
         fill: impl FnOnce(&mut Sink<'_>) -> Result<(), Error>,
     ) -> Result<Option<Arc<Table>>, Error> {
         let options = self.options.table_options(self.salt, self.seed, is_last);
         let mut builder = TableBuilder::new(&*self.folder, number, &options)?;
         fill(&mut |entry| builder.add(entry))?;
-        if builder.entries() == 0 {
+        if builder.entries() == 0 && range_deletions.is_empty() {
             return Ok(None);
         }
-        builder.finish()?;
+        builder.finish(Arc::new(range_deletions))?;
         self.folder.sync().map_err(Error::io("sync", FOLDER))?;
         let table = Table::open(&*self.folder, number, self.salt, &self.cache)?;
         Ok(Some(Arc::new(table)))
@@ -161,6 +165,7 @@ impl Store {
     ) -> Result<(), Error> {
         {
             let _one_at_a_time = lock(&self.versions);
+            let boundaries = self.snapshots.boundaries()?;
             let next = Arc::new(next(&self.state.load().version));
             let mut manifest = lock(&self.manifest);
             let changed = self.change_manifest(&mut manifest, |manifest| {
@@ -174,7 +179,7 @@ impl Store {
             self.state.update(|state| {
                 let is_left = |memtable: &&Arc<Memtable>| Some(memtable.log) != flushed;
                 let sealed = state.sealed.iter().filter(is_left).cloned().collect();
-                State { active: state.active.clone(), sealed, version: next }
+                state.with_sources(state.active.clone(), sealed, next, &boundaries)
             });
         }
         self.runs_changed();
@@ -201,7 +206,7 @@ impl Store {
         })?;
         end.announced = true;
         let (mut count, mut last) = (0, Vec::new());
-        let written = self.write_table(false, |sink| {
+        let written = self.write_table(false, RangeDeletions::default(), |sink| {
             for (key, value) in entries {
                 let (key, value) = (key.as_ref(), value.as_ref());
                 check_lengths(key.len() as u64, value.len() as u64)?;

@@ -18,7 +18,7 @@ use std::fmt::Debug;
 use std::iter::FusedIterator;
 use std::ops::Bound;
 
-use super::entry::{Cursor, Entry, LAST_SEQUENCE, Lost, cmp_places};
+use super::entry::{Cursor, Entry, LAST_SEQUENCE, Lost, Span, behind, cmp_places};
 use crate::Error;
 use crate::kernel::memory;
 
@@ -254,23 +254,13 @@ impl Range {
         sequence: u64,
         prefix: &[u8],
     ) -> Result<Self, Error> {
-        let mut behind = memory::copy_of(prefix)?;
-        // The least key that is greater than all of them, if there is one.
-        while behind.last() == Some(&u8::MAX) {
-            behind.pop();
-        }
-        let to = match behind.last_mut() {
-            Some(last) => {
-                *last += 1;
-                Bound::Excluded(&behind[..])
-            }
-            None => Bound::Unbounded,
-        };
+        let behind = behind(prefix)?;
+        let to = behind.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         Self::new(sources, sequence, Bound::Included(prefix), to)
     }
 
     /// Returns the bounds of what is left.
-    pub(super) fn bounds(&self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    pub(super) fn bounds(&self) -> Span {
         (self.from.clone(), self.to.clone())
     }
 

@@ -21,6 +21,7 @@ use std::time::Instant;
 
 use super::compaction::{Rules, RunShape, merge};
 use super::entry::Cursor;
+use super::range_deletions::RangeDeletions;
 use super::store::{Store, stopped};
 use super::table::{Table, TableFile};
 use super::version::{Run, Version};
@@ -95,7 +96,9 @@ impl Store {
             [] => true,
             [run] => {
                 let info = run.table.info();
-                let has_old = info.tombstones > 0 || info.entries > info.keys;
+                let has_old = info.tombstones > 0
+                    || info.entries > info.keys
+                    || !info.range_deletions.is_empty();
                 let is_filtered = self.filter.as_ref().is_some_and(|one| one.panicked().is_none());
                 !has_old && !is_filtered
             }
@@ -170,8 +173,10 @@ impl Store {
     /// Merges runs, and skips the damaged blocks of the one at the place `damaged`.
     fn merge_runs(&self, job: &mut Reserved<'_>, damaged: Option<usize>) -> Result<(), Error> {
         let boundaries = self.snapshots.boundaries()?;
+        let lists = job.inputs.iter().map(|run| &*run.table.info().range_deletions);
         let rules = Rules {
             boundaries: &boundaries,
+            range_deletions: &RangeDeletions::of(lists, &boundaries),
             is_bottom: job.is_bottom,
             filter: self.filter.as_ref(),
         };
@@ -183,7 +188,7 @@ impl Store {
         let cursors: Vec<_> = job.inputs.iter().enumerate().map(cursor).collect();
         let (limit, hash) = (job.surplus_limit, |key: &[u8]| self.hash(key));
         let mut surplus = None;
-        let table = self.write_table(job.is_bottom, |sink| {
+        let table = self.write_table(job.is_bottom, rules.kept_range_deletions(), |sink| {
             let mut count = 0;
             surplus = merge(cursors, rules, hash, limit, &mut |entry| {
                 count += 1;
@@ -214,8 +219,9 @@ impl Store {
 fn shapes(runs: &[Run]) -> Vec<RunShape> {
     let shape = |run: &Run| {
         let info = run.table.info();
-        let (bytes, entries, tombstones) = (info.bytes, info.entries, info.tombstones);
-        RunShape { bytes, entries, tombstones, busy: false }
+        let ranges = info.range_deletions.len() as u64;
+        let (entries, tombstones) = (info.entries + ranges, info.tombstones + ranges);
+        RunShape { bytes: info.bytes, entries, tombstones, busy: false }
     };
     runs.iter().map(shape).collect()
 }

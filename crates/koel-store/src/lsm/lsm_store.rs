@@ -16,13 +16,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::entry::{MAX_KEY, MAX_VALUE};
 use super::iter::Range;
 use super::memtable::Take;
 use super::options::LsmOptions;
+use super::range_deletions::KeyRange;
 use super::snapshot::{Snapshot, bounds};
 use super::store::{LsmStats, Store};
 use super::transaction::Transaction;
-use super::wal::{MAX_KEY, MAX_VALUE};
 use crate::Error;
 use crate::kernel::access::FolderLock;
 use crate::kernel::batch::Batch;
@@ -201,6 +202,54 @@ impl LsmStore {
         self.store.write(&batch, durability)
     }
 
+    /// Deletes all keys of a range.
+    ///
+    /// Reads up to [`few_entries`](LsmOptions::few_entries) entries of the range, and deletes them
+    /// one by one if those are all; then other writes to the range can make it look again.
+    /// Otherwise it writes one record, whatever is in the range. Space comes back as that of other
+    /// deletions does: with merges, or with [`compact`](Self::compact).
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// use koel_store::{Durability, LsmStore};
+    ///
+    /// let store = LsmStore::open(folder.path())?;
+    /// for day in ["2026-11-29", "2026-11-30", "2026-12-01"] {
+    ///     store.put(day.as_bytes(), b"sunny", Durability::None)?;
+    /// }
+    /// store.delete_range(.."2026-12", Durability::None)?;
+    /// assert_eq!(store.iter()?.count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::TooLong`] if a bound is longer than a key can be, [`Error::RangesHeld`], and
+    /// [`Error::Damaged`] if what it reads is damaged. Otherwise as [`put`](Self::put).
+    pub fn delete_range<K: AsRef<[u8]>>(
+        &self,
+        keys: impl RangeBounds<K>,
+        durability: Durability,
+    ) -> Result<(), Error> {
+        let (from, to) = bounds(&keys);
+        self.delete_keys(KeyRange::between(from, to)?, durability)
+    }
+
+    /// Deletes all keys that start with `prefix`, as [`delete_range`](Self::delete_range) does.
+    ///
+    /// # Errors
+    /// As [`delete_range`](Self::delete_range).
+    pub fn delete_prefix(&self, prefix: &[u8], durability: Durability) -> Result<(), Error> {
+        self.delete_keys(KeyRange::prefix(prefix)?, durability)
+    }
+
+    fn delete_keys(&self, keys: Option<KeyRange>, durability: Durability) -> Result<(), Error> {
+        match keys {
+            Some(keys) => self.store.delete_range(&keys, durability),
+            // Earlier writes may have to be made durable.
+            None => self.store.write(&Batch::new(), durability),
+        }
+    }
+
     /// Applies a batch. After a crash the store has all of it or nothing, and so do reads.
     ///
     /// # Errors
@@ -283,8 +332,8 @@ impl LsmStore {
     /// last one.
     pub fn range<K: AsRef<[u8]>>(&self, keys: impl RangeBounds<K>) -> Result<Range, Error> {
         let (from, to) = bounds(&keys);
-        let state = self.store.state.load();
-        self.store.range_in(state, self.store.snapshots.visible(), from, to)
+        let (state, sequence) = self.store.now();
+        self.store.range_in(state, sequence, from, to)
     }
 
     /// Returns the entries whose keys start with `prefix`, as [`range`](Self::range) does.
@@ -292,8 +341,8 @@ impl LsmStore {
     /// # Errors
     /// As [`range`](Self::range).
     pub fn prefix(&self, prefix: &[u8]) -> Result<Range, Error> {
-        let state = self.store.state.load();
-        self.store.prefix_in(state, self.store.snapshots.visible(), prefix)
+        let (state, sequence) = self.store.now();
+        self.store.prefix_in(state, sequence, prefix)
     }
 
     /// Returns all entries, as [`range`](Self::range) does.

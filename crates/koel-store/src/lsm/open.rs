@@ -56,7 +56,7 @@ impl Store {
         let snapshots = Snapshots::default();
         snapshots.publish(next - 1);
         let active = memtables.pop().unwrap_or_default();
-        let state = State { active, sealed: memtables, version: Arc::new(version) };
+        let state = State::default().with_sources(active, memtables, Arc::new(version), &[]);
         Ok(Self {
             folder,
             salt: manifest.salt,

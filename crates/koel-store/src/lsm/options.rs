@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::compaction::{CompactionPolicy, Keep, Picker};
+use super::entry::MAX_VALUE;
 use super::guide::GuideOptions;
 use super::table::{Codec, TableOptions};
-use super::wal::{MAX_BATCH, MAX_VALUE};
+use super::wal::MAX_BATCH;
 
 /// How blocks of tables are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -46,6 +47,7 @@ pub struct LsmOptions {
     pub(super) stall_limit: Duration,
     pub(super) filter: Option<Keep>,
     pub(super) max_batch_bytes: u64,
+    pub(super) few_entries: usize,
     /// 0: no guide.
     pub(super) id_bits: u32,
     pub(super) guide_least: u64,
@@ -69,6 +71,7 @@ impl Default for LsmOptions {
             stall_limit: Duration::from_secs(30),
             filter: None,
             max_batch_bytes: MAX_VALUE,
+            few_entries: 1000,
             id_bits,
             guide_least: least,
             seed: None,
@@ -166,6 +169,15 @@ impl LsmOptions {
     #[must_use]
     pub fn max_batch_bytes(mut self, bytes: u64) -> Self {
         self.max_batch_bytes = bytes.min(MAX_BATCH);
+        self
+    }
+
+    /// Sets how many entries a range may have to be deleted key by key, 1,000 by default.
+    /// [`delete_range`](super::LsmStore::delete_range) looks for so many. A range with more is
+    /// deleted with one record, which reads ask from then on until it is merged.
+    #[must_use]
+    pub fn few_entries(mut self, entries: usize) -> Self {
+        self.few_entries = entries;
         self
     }
 

@@ -1,12 +1,14 @@
 //! Reading one key: the memtables, then the runs that the guide names, youngest first.
 //!
 //! The state is loaded before the sequence number that is read at. So everything that was visible
-//! when the state was loaded is in it, and a merge that drops an old version is not in it yet.
+//! when the state was loaded is in it, and a merge that drops an old version is not in it yet. Of
+//! what became visible since, a read sees the entries of its memtables. A range deletion among
+//! that is not in the state: then both are loaded again.
 
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::entry::LAST_SEQUENCE;
+use super::entry::Lookup;
 use super::iter::Range;
 use super::memtable::Take;
 use super::store::Store;
@@ -17,23 +19,36 @@ use crate::kernel::memory;
 /// Reads without a guide after which one is built.
 const UNGUIDED_READS: u64 = 256;
 
-/// Returns the value of `key` at `sequence` if a memtable has a version of it: `None` in it if that
-/// is a deletion.
+/// Returns the value that a read looks for if a memtable has a version of it: `None` in it if that
+/// is deleted.
 fn get_in_memory(
     state: &State,
-    key: &[u8],
-    hash: u64,
-    sequence: u64,
+    lookup: Lookup<'_>,
     take: Take,
 ) -> Option<Result<Option<Vec<u8>>, Error>> {
-    state.memtables().find_map(|memtable| memtable.get(key, hash, sequence, take))
+    state.memtables().find_map(|memtable| memtable.get(lookup, take))
+}
+
+fn lookup<'a>(state: &State, key: &'a [u8], hash: u64, sequence: u64) -> Lookup<'a> {
+    Lookup { key, hash, sequence, deleted: state.range_deletions.newest(key, sequence) }
 }
 
 impl Store {
+    /// Returns the state of this moment, and the sequence number to read it at.
+    #[inline]
+    pub(super) fn now(&self) -> (Arc<State>, u64) {
+        loop {
+            let (state, sequence) = (self.state.load(), self.snapshots.visible());
+            if state.last_range_deletion >= self.snapshots.last_range_deletion() {
+                return (state, sequence);
+            }
+        }
+    }
+
     /// Returns the value of `key` now.
     pub(super) fn get(&self, key: &[u8], take: Take) -> Result<Option<Vec<u8>>, Error> {
-        let state = self.state.load();
-        self.get_in(&state, key, self.snapshots.visible(), take)
+        let (state, sequence) = self.now();
+        self.get_in(&state, key, sequence, take)
     }
 
     /// Returns the value that `key` had at `sequence`, which is that of a live snapshot, or was
@@ -46,14 +61,15 @@ impl Store {
         take: Take,
     ) -> Result<Option<Vec<u8>>, Error> {
         let hash = self.hash(key);
-        if let Some(found) = get_in_memory(state, key, hash, sequence, take) {
+        let lookup = lookup(state, key, hash, sequence);
+        if let Some(found) = get_in_memory(state, lookup, take) {
             return found;
         }
         if state.version.guide.is_none() {
             self.note_unguided(&state.version);
         }
         let candidates = state.version.candidates(hash);
-        self.get_in_runs(state, key, hash, candidates, sequence)
+        self.get_in_runs(state, lookup, candidates)
     }
 
     /// Returns the values of several keys now. All buckets of the guide are fetched at once.
@@ -61,8 +77,7 @@ impl Store {
         &self,
         keys: &[K],
     ) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        let state = self.state.load();
-        let sequence = self.snapshots.visible();
+        let (state, sequence) = self.now();
         let (mut hashes, mut candidates) = (Vec::new(), Vec::new());
         memory::reserve(&mut hashes, keys.len())?;
         memory::reserve(&mut candidates, keys.len())?;
@@ -79,10 +94,10 @@ impl Store {
         let mut values = Vec::new();
         memory::reserve(&mut values, keys.len())?;
         for ((key, &hash), &ids) in keys.iter().zip(&hashes).zip(&candidates) {
-            let key = key.as_ref();
-            let value = match get_in_memory(&state, key, hash, sequence, Take::Value) {
+            let lookup = lookup(&state, key.as_ref(), hash, sequence);
+            let value = match get_in_memory(&state, lookup, Take::Value) {
                 Some(found) => found?,
-                None => self.get_in_runs(&state, key, hash, ids, sequence)?,
+                None => self.get_in_runs(&state, lookup, ids)?,
             };
             values.push(value);
         }
@@ -92,17 +107,18 @@ impl Store {
     fn get_in_runs(
         &self,
         state: &State,
-        key: &[u8],
-        hash: u64,
+        lookup: Lookup<'_>,
         candidates: Mask,
-        sequence: u64,
     ) -> Result<Option<Vec<u8>>, Error> {
         let Version { runs, guide, .. } = &*state.version;
         for run in runs {
             if !run.is_in(candidates) {
                 continue;
             }
-            if let Some(found) = run.table.get(key, hash, sequence)? {
+            if run.table.info().last_sequence < lookup.deleted {
+                break;
+            }
+            if let Some(found) = run.table.get(lookup)? {
                 return Ok(found.value);
             }
             if guide.is_some() && run.is_guided() {
@@ -110,25 +126,6 @@ impl Store {
             }
         }
         Ok(None)
-    }
-
-    /// Returns the sequence number of the newest version of `key`, if that is after `sequence`;
-    /// otherwise that or a lesser number.
-    pub(super) fn newest_in(&self, state: &State, key: &[u8], sequence: u64) -> Result<u64, Error> {
-        let hash = self.hash(key);
-        if let Some(newest) = state.memtables().find_map(|memtable| memtable.newest(key, hash)) {
-            return Ok(newest);
-        }
-        let candidates = state.version.candidates(hash);
-        for run in state.version.runs.iter().filter(|run| run.is_in(candidates)) {
-            if run.table.info().last_sequence <= sequence {
-                break;
-            }
-            if let Some(found) = run.table.get(key, hash, LAST_SEQUENCE)? {
-                return Ok(found.sequence);
-            }
-        }
-        Ok(0)
     }
 
     /// Counts a read without a guide. Asks for one if that happens often.
@@ -150,7 +147,7 @@ impl Store {
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
     ) -> Result<Range, Error> {
-        Range::new(Box::new(StateSources(state)), sequence, from, to)
+        Range::new(Box::new(StateSources { state, sequence }), sequence, from, to)
     }
 
     /// Returns the entries whose keys start with `prefix` that a read at `sequence` sees.
@@ -160,6 +157,6 @@ impl Store {
         sequence: u64,
         prefix: &[u8],
     ) -> Result<Range, Error> {
-        Range::prefix(Box::new(StateSources(state)), sequence, prefix)
+        Range::prefix(Box::new(StateSources { state, sequence }), sequence, prefix)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::iter::Range;
 use super::memtable::Take;
 use super::store::Store;
-use super::version::State;
+use super::version::{State, StateSources};
 use crate::Error;
 
 /// The entries of an [`LsmStore`](super::LsmStore) as they were when the snapshot was taken.
@@ -42,9 +42,9 @@ pub struct Snapshot {
 
 impl Snapshot {
     pub(super) fn new(store: Arc<Store>) -> Self {
-        // The state first: see `read.rs`.
-        let state = store.options.filter.is_some().then(|| store.state.load());
         let sequence = store.snapshots.take();
+        // All states from here on have what the number sees.
+        let state = store.options.filter.is_some().then(|| store.state.load());
         Self { store, sequence, state }
     }
 
@@ -54,6 +54,11 @@ impl Snapshot {
 
     fn state(&self) -> Arc<State> {
         self.state.clone().unwrap_or_else(|| self.store.state.load())
+    }
+
+    /// Returns what a range of it reads.
+    pub(super) fn sources(&self) -> StateSources {
+        StateSources { state: self.state(), sequence: self.sequence }
     }
 
     fn take(&self, key: &[u8], take: Take) -> Result<Option<Vec<u8>>, Error> {

@@ -16,6 +16,8 @@ use crate::kernel::threads::lock;
 #[derive(Debug, Default)]
 pub(super) struct Snapshots {
     visible: AtomicU64,
+    /// The last range deletion since the store was opened.
+    last_range_deletion: AtomicU64,
     live: Mutex<BTreeMap<u64, usize>>,
 }
 
@@ -29,6 +31,17 @@ impl Snapshots {
     /// Lets reads see all writes up to `sequence`, whose entries are in the state.
     pub(super) fn publish(&self, sequence: u64) {
         self.visible.store(sequence, Ordering::Release);
+    }
+
+    /// Notes a range deletion, which is in the state and is not published yet.
+    pub(super) fn note_range_deletion(&self, sequence: u64) {
+        self.last_range_deletion.store(sequence, Ordering::Release);
+    }
+
+    /// Returns the sequence number of the last range deletion that reads may see.
+    #[inline]
+    pub(super) fn last_range_deletion(&self) -> u64 {
+        self.last_range_deletion.load(Ordering::Acquire)
     }
 
     /// Takes a snapshot. Returns its number.

@@ -9,6 +9,7 @@
 //! 5. `versions`: every change of the version.
 //! 6. `manifest`: the manifest on disk, and every change of the state but for a new guide.
 //! 7. `prepared`, `jobs`, `state`, `snapshots`, and how far the log is durable: held for moments.
+//! 8. The range deletions of a memtable.
 //!
 //! Readers take a read lock of `state` for a moment, and nothing else.
 
@@ -182,6 +183,8 @@ pub struct LsmStats {
     pub memtable_bytes: u64,
     /// Memtables that wait to become tables.
     pub sealed_memtables: u64,
+    /// Parts of the keys that were deleted as ranges, which every read looks through.
+    pub range_deletions: u64,
     /// Bytes of the log: of what is in no table yet.
     pub log_bytes: u64,
     /// Whether there is a guide. Without one, reads ask every run.
@@ -240,8 +243,10 @@ pub struct RunStats {
     pub entries: u64,
     /// Distinct keys.
     pub keys: u64,
-    /// Deletions.
+    /// Deletions of single keys.
     pub tombstones: u64,
+    /// Parts of the keys that were deleted as ranges, as far as that is not merged away.
+    pub range_deletions: u64,
     /// Bytes of keys and values.
     pub entry_bytes: u64,
     /// Why the last merge of it failed, if its file is damaged or unreadable. Other runs are merged
@@ -268,6 +273,7 @@ impl Store {
             entries: info.entries,
             keys: info.keys,
             tombstones: info.tombstones,
+            range_deletions: info.range_deletions.len() as u64,
             entry_bytes: info.entry_bytes,
             failed: lock(&self.jobs).failure(info.number).map(str::to_owned),
         };
@@ -286,6 +292,7 @@ impl Store {
             memtable_entries: state.memtables().map(|memtable| memtable.len()).sum(),
             memtable_bytes: state.memtables().map(|memtable| memtable.bytes()).sum(),
             sealed_memtables: state.sealed.len() as u64,
+            range_deletions: state.range_deletions.len() as u64,
             log_bytes: logs.iter().sum(),
             has_guide: guide.is_some(),
             unguided_runs: unguided.count() as u64,

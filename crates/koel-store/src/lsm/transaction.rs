@@ -7,8 +7,7 @@
 //! batch. So transactions that commit are as if each had been made at the moment of its commit,
 //! one after the other. A transaction without writes is as of the moment at which it began.
 //!
-//! Cost of a commit: for each key that was read, a search of the memtables, and of those runs that
-//! the guide names and that were written since. For a range, its entries in these.
+//! Cost of a commit: that of `changes.rs`, for each key and range that was read.
 //!
 //! Source: H. T. Kung and J. T. Robinson, *On optimistic methods for concurrency control*, 1981.
 
@@ -18,11 +17,11 @@ use std::iter::Peekable;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-use super::entry::Cursor;
-use super::iter::{Pair, Range, is_within, seek_to};
-use super::snapshot::Snapshot;
+use super::entry::{Span, check_lengths};
+use super::iter::{Pair, Range};
+use super::range_deletions::{KeyRange, RangeDeletions};
+use super::snapshot::{Snapshot, bounds};
 use super::store::Store;
-use super::wal::check_lengths;
 use crate::Error;
 use crate::kernel::batch::Batch;
 use crate::kernel::log_end::Durability;
@@ -30,8 +29,6 @@ use crate::kernel::memory;
 
 /// The writes of a transaction: the last value of each key, `None` if it is deleted.
 type Writes = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
-/// A part of the keys: from and to.
-type Span = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// Reads and writes of an [`LsmStore`](super::LsmStore) that take effect together or not at all.
 ///
@@ -73,6 +70,8 @@ pub struct Transaction {
     snapshot: Snapshot,
     reads: Reads,
     writes: Writes,
+    /// The ranges that it deletes whatever is in them. Its writes come after that.
+    deleted: RangeDeletions,
 }
 
 /// What a transaction has read.
@@ -85,7 +84,13 @@ struct Reads {
 impl Transaction {
     pub(super) fn new(store: Arc<Store>) -> Self {
         let snapshot = Snapshot::new(store.clone());
-        Self { store, snapshot, reads: Reads::default(), writes: Writes::new() }
+        Self {
+            store,
+            snapshot,
+            reads: Reads::default(),
+            writes: Writes::new(),
+            deleted: RangeDeletions::default(),
+        }
     }
 
     /// Returns the value of `key`: the one that this transaction has set, or the one of its start.
@@ -95,6 +100,9 @@ impl Transaction {
     pub fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         if let Some(value) = self.writes.get(key) {
             return value.as_deref().map(memory::copy_of).transpose();
+        }
+        if is_deleted(&self.deleted, key) {
+            return Ok(None);
         }
         let value = self.snapshot.get(key)?;
         self.note(key)?;
@@ -108,6 +116,9 @@ impl Transaction {
     pub fn contains(&mut self, key: &[u8]) -> Result<bool, Error> {
         if let Some(value) = self.writes.get(key) {
             return Ok(value.is_some());
+        }
+        if is_deleted(&self.deleted, key) {
+            return Ok(false);
         }
         let is_there = self.snapshot.contains(key)?;
         self.note(key)?;
@@ -147,8 +158,8 @@ impl Transaction {
     fn with_writes(&mut self, range: Range) -> TransactionRange<'_> {
         let (from, to) = range.bounds();
         let writes = writes_in(&self.writes, &from, &to).peekable();
-        let read = &mut self.reads.spans;
-        TransactionRange { range: range.peekable(), writes, from, to, read, last: None }
+        let (deleted, read) = (&self.deleted, &mut self.reads.spans);
+        TransactionRange { range: range.peekable(), writes, deleted, from, to, read, last: None }
     }
 
     /// Sets the value of `key`, once the transaction is committed.
@@ -171,6 +182,43 @@ impl Transaction {
         Ok(self)
     }
 
+    /// Deletes a range of keys, once the transaction is committed, as
+    /// [`LsmStore::delete_range`](super::LsmStore::delete_range) does.
+    ///
+    /// A range with few entries, which are deleted one by one, counts as read.
+    ///
+    /// # Errors
+    /// As [`LsmStore::delete_range`](super::LsmStore::delete_range).
+    pub fn delete_range<K: AsRef<[u8]>>(
+        &mut self,
+        keys: impl RangeBounds<K>,
+    ) -> Result<&mut Self, Error> {
+        let (from, to) = bounds(&keys);
+        self.delete_keys(KeyRange::between(from, to)?)
+    }
+
+    /// Deletes the keys that start with `prefix`, as [`delete_range`](Self::delete_range) does.
+    ///
+    /// # Errors
+    /// As [`delete_range`](Self::delete_range).
+    pub fn delete_prefix(&mut self, prefix: &[u8]) -> Result<&mut Self, Error> {
+        self.delete_keys(KeyRange::prefix(prefix)?)
+    }
+
+    fn delete_keys(&mut self, keys: Option<KeyRange>) -> Result<&mut Self, Error> {
+        let Some(keys) = keys else { return Ok(self) };
+        let span = keys.bounds()?;
+        self.writes.retain(|key, _| !keys.contains(key));
+        match self.store.few_keys(&self.snapshot.sources(), &span)? {
+            Some(few) => {
+                self.writes.extend(few.into_iter().map(|key| (key, None)));
+                memory::push(&mut self.reads.spans, span)?;
+            }
+            None => self.deleted.add(keys, DELETED, &[]),
+        }
+        Ok(self)
+    }
+
     /// Makes the writes, all of them as one batch, unless something that was read has changed.
     ///
     /// # Errors
@@ -178,19 +226,29 @@ impl Transaction {
     /// Otherwise as [`LsmStore::write`](super::LsmStore::write).
     pub fn commit(self, durability: Durability) -> Result<(), Error> {
         let mut batch = Batch::new();
+        for (keys, _) in self.deleted.iter() {
+            batch.delete_range(&keys.from, keys.to.as_deref())?;
+        }
+        if !batch.is_empty() {
+            self.store.make_room_for_ranges()?;
+        }
         for (key, value) in &self.writes {
             match value {
                 Some(value) => batch.put(key, value)?,
                 None => batch.delete(key)?,
             };
         }
-        let sequence = self.snapshot.sequence();
-        let is_unchanged = || match self.store.has_changed(&self.reads, sequence)? {
-            true => Err(Error::Conflict),
-            false => Ok(()),
-        };
+        let (Reads { keys, spans }, sequence) = (&self.reads, self.snapshot.sequence());
+        let is_unchanged = || self.store.check_unchanged(keys, spans, sequence);
         self.store.write_if(&batch, durability, is_unchanged)
     }
+}
+
+/// The sequence number of what a transaction deletes.
+const DELETED: u64 = 1;
+
+fn is_deleted(deleted: &RangeDeletions, key: &[u8]) -> bool {
+    deleted.newest(key, DELETED) == DELETED
 }
 
 /// The entries of a range that a [`Transaction`] sees, in order.
@@ -198,6 +256,7 @@ impl Transaction {
 pub struct TransactionRange<'a> {
     range: Peekable<Range>,
     writes: Peekable<WritesIn<'a>>,
+    deleted: &'a RangeDeletions,
     from: Bound<Vec<u8>>,
     to: Bound<Vec<u8>>,
     read: &'a mut Vec<Span>,
@@ -221,7 +280,11 @@ impl TransactionRange<'_> {
                     let value = value.as_deref().map(memory::copy_of).transpose()?;
                     (memory::copy_of(key)?, value)
                 }
-                None => stored.map(|(key, value)| (key, Some(value))).unwrap_or_default(),
+                None => {
+                    let (key, value) = stored.unwrap_or_default();
+                    let is_deleted = is_deleted(self.deleted, &key);
+                    (key, Some(value).filter(|_| !is_deleted))
+                }
             };
             memory::copy_into(self.last.get_or_insert_default(), &key)?;
             if let Some(value) = value {
@@ -264,40 +327,4 @@ fn writes_in<'a>(writes: &'a Writes, from: &Bound<Vec<u8>>, to: &Bound<Vec<u8>>)
         (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
     };
     if is_empty { btree_map::Range::default() } else { writes.range((from.clone(), to.clone())) }
-}
-
-impl Store {
-    /// Returns whether something of `reads` was written after `sequence`. The caller holds the
-    /// lock of the writer.
-    fn has_changed(&self, reads: &Reads, sequence: u64) -> Result<bool, Error> {
-        let state = self.state.load();
-        for key in &reads.keys {
-            if self.newest_in(&state, key, sequence)? > sequence {
-                return Ok(true);
-            }
-        }
-        for cursor in &mut state.cursors_after(sequence) {
-            for span in &reads.spans {
-                if has_later(&mut **cursor, span, sequence)? {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
-    }
-}
-
-/// Returns whether there is an entry in a part of the keys that was written after `sequence`.
-fn has_later(cursor: &mut dyn Cursor, (from, to): &Span, sequence: u64) -> Result<bool, Error> {
-    seek_to(cursor, from)?;
-    while let Some(entry) = cursor.entry() {
-        if !is_within(to, entry.key, |key, to| key < to) {
-            break;
-        }
-        if entry.sequence > sequence {
-            return Ok(true);
-        }
-        cursor.next()?;
-    }
-    Ok(false)
 }

@@ -14,16 +14,19 @@
 //!   last readable version of each key wins.
 //! * **What is lost.** A damaged table whose hash blocks are sound still tells which keys it had.
 //!   Their older values are not taken for the last ones: those keys are left out and counted.
+//! * **Range deletions** of a table whose properties cannot be read are unknown: that is reported,
+//!   and what they deleted may come back.
 //! * **Batches** may be recovered in part, and so may unsynced writes after a torn end.
 //!
 //! Cost: reads everything once, twice without a manifest, and merges the result.
 
 use std::sync::Arc;
 
+use super::entry::LAST_SEQUENCE;
 use super::store::Store;
 use super::table::{self, TableFile};
 use super::version::State;
-use super::wal::with_entry;
+use super::wal::{range_of, with_entry};
 use crate::Error;
 use crate::error::{Damage, collect_damage};
 use crate::kernel::batch::Batch;
@@ -128,6 +131,10 @@ fn check_guide(state: &State) -> Result<(), Error> {
     Ok(())
 }
 
+/// What is wrong with a table whose properties cannot be read.
+const UNKNOWN_RANGES: &str =
+    "its properties cannot be read; if it had range deletions, what they deleted may be back";
+
 /// A file of a damaged store. Files are read in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Part {
@@ -173,12 +180,21 @@ impl Store {
 }
 
 impl Progress<'_> {
-    /// Applies the newest version of each key of a table.
+    /// Applies the range deletions of a table, and the newest version of each of its keys.
     fn read_table(&mut self, damaged: &DamagedStore<'_>, number: u64) -> Result<(), Error> {
         let Some(table) = TableFile::open(damaged.folder, number, damaged.salt)? else {
             return Ok(());
         };
         let mut damages = Vec::new();
+        let deletions = table.range_deletions()?;
+        if deletions.is_none() {
+            damages.push(Damage::new(&TABLE.name(number), 0, UNKNOWN_RANGES));
+        }
+        let deletions = deletions.unwrap_or_default();
+        // They hide what the files before this one have.
+        for (keys, _) in deletions.iter() {
+            self.store.delete_range(keys, Durability::None)?;
+        }
         let mut last: Option<Vec<u8>> = None;
         table.entries(&mut damages, &mut |entry| {
             self.report.records += 1;
@@ -186,6 +202,9 @@ impl Progress<'_> {
                 return Ok(());
             }
             last = Some(memory::copy_of(entry.key)?);
+            if deletions.newest(entry.key, LAST_SEQUENCE) > entry.sequence {
+                return Ok(());
+            }
             self.apply(entry.key, entry.value)
         })?;
         if let Some(seed) = self.lost.seed().filter(|_| !damages.is_empty()) {
@@ -205,6 +224,10 @@ impl Progress<'_> {
                 let Found::Record(record) = found else { return Ok(()) };
                 if record.header.kind == Kind::Mark {
                     return Ok(());
+                }
+                if let Some(keys) = range_of(&file, &record)? {
+                    self.report.records += 1;
+                    return self.store.delete_range(&keys, Durability::None);
                 }
                 with_entry(&file, &record, |key, value| {
                     self.report.records += 1;
@@ -285,6 +308,8 @@ fn parts_of(damaged: &DamagedStore<'_>, damages: &mut Vec<Damage>) -> Result<Vec
 fn last_sequence_of_table(damaged: &DamagedStore<'_>, number: u64) -> Result<u64, Error> {
     let mut last = 0;
     if let Some(table) = TableFile::open(damaged.folder, number, damaged.salt)? {
+        let deletions = table.range_deletions()?.unwrap_or_default();
+        last = deletions.sequences().map_or(0, |(_, last)| last);
         table.entries(&mut Vec::new(), &mut |entry| {
             last = last.max(entry.sequence);
             Ok(())

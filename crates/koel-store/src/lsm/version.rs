@@ -10,11 +10,13 @@
 
 use std::sync::Arc;
 
-use super::entry::Cursor;
+use super::entry::{Cursor, LAST_SEQUENCE};
 use super::guide::{Guide, Ids, Merge};
 use super::iter::Sources;
 use super::memtable::{Memtable, MemtableCursor};
+use super::range_deletions::{KeyRange, RangeDeletions};
 use super::table::Table;
+use super::undeleted::Undeleted;
 
 /// The runs to ask: the ids that the guide names, and [`ALWAYS`].
 pub(super) type Mask = u64;
@@ -128,8 +130,8 @@ pub(super) fn with_unguided(ids: Ids) -> Mask {
     Mask::from(ids) | ALWAYS
 }
 
-/// The memtables and runs of one moment. It never changes, but for entries that are added to the
-/// active memtable.
+/// The memtables, runs and range deletions of one moment. It never changes, but for entries that
+/// are added to the active memtable.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
     /// Takes the writes.
@@ -137,19 +139,62 @@ pub(super) struct State {
     /// Full memtables that are not in a table yet, the oldest one first.
     pub(super) sealed: Vec<Arc<Memtable>>,
     pub(super) version: Arc<Version>,
+    /// Those of all memtables and runs.
+    pub(super) range_deletions: Arc<RangeDeletions>,
+    /// The sequence number of the last of them that was made since the store was opened.
+    pub(super) last_range_deletion: u64,
 }
 
 impl State {
-    /// Returns a cursor for each memtable, and for each run that has entries after `sequence`.
+    /// Returns this state with other memtables and runs. `boundaries` are the sequence numbers at
+    /// which it is read, besides reads of what is newest.
+    pub(super) fn with_sources(
+        &self,
+        active: Arc<Memtable>,
+        sealed: Vec<Arc<Memtable>>,
+        version: Arc<Version>,
+        boundaries: &[u64],
+    ) -> Self {
+        let mut state = Self { active, sealed, version, ..self.clone() };
+        let of_memtables = state.memtables().map(|memtable| memtable.range_deletions());
+        let of_runs = state.version.runs.iter();
+        let of_runs = of_runs.map(|run| run.table.info().range_deletions.clone());
+        let lists: Vec<Arc<RangeDeletions>> = of_memtables.chain(of_runs).collect();
+        let lists = lists.iter().map(|list| &**list);
+        state.range_deletions = Arc::new(RangeDeletions::of(lists, boundaries));
+        state
+    }
+
+    /// Returns this state with one more range deletion, which is in the active memtable.
+    pub(super) fn with_range_deletion(
+        &self,
+        keys: KeyRange,
+        sequence: u64,
+        boundaries: &[u64],
+    ) -> Self {
+        let mut state = self.clone();
+        Arc::make_mut(&mut state.range_deletions).add(keys, sequence, boundaries);
+        state.last_range_deletion = sequence;
+        state
+    }
+
+    /// Returns a cursor for each memtable, and for each run that has entries after `sequence`,
+    /// with the greatest sequence number that its entries can have.
+    fn sources_after(&self, sequence: u64) -> impl Iterator<Item = (Box<dyn Cursor>, u64)> {
+        let memtables = self.memtables().map(|memtable| {
+            (Box::new(MemtableCursor::new(memtable.clone())) as Box<dyn Cursor>, LAST_SEQUENCE)
+        });
+        let last = |run: &Run| run.table.info().last_sequence;
+        let runs = self.version.runs.iter().filter(move |run| last(run) > sequence);
+        memtables.chain(
+            runs.map(move |run| (Box::new(run.table.cursor(true)) as Box<dyn Cursor>, last(run))),
+        )
+    }
+
+    /// Returns a cursor for each memtable, and for each run that has entries after `sequence`,
+    /// with entries of which a range was deleted since.
     pub(super) fn cursors_after(&self, sequence: u64) -> Vec<Box<dyn Cursor>> {
-        let memtables = self
-            .memtables()
-            .map(|memtable| Box::new(MemtableCursor::new(memtable.clone())) as Box<dyn Cursor>);
-        let runs = self.version.runs.iter();
-        let runs = runs.filter(|run| run.table.info().last_sequence > sequence);
-        memtables
-            .chain(runs.map(|run| Box::new(run.table.cursor(true)) as Box<dyn Cursor>))
-            .collect()
+        self.sources_after(sequence).map(|(cursor, _)| cursor).collect()
     }
 
     /// Returns the memtables, youngest first.
@@ -168,11 +213,23 @@ impl State {
 
 /// What a range reads.
 #[derive(Debug)]
-pub(super) struct StateSources(pub(super) Arc<State>);
+pub(super) struct StateSources {
+    pub(super) state: Arc<State>,
+    /// What it reads at.
+    pub(super) sequence: u64,
+}
 
 impl Sources for StateSources {
     fn cursors(&self) -> Vec<Box<dyn Cursor>> {
-        // Every entry has a number.
-        self.0.cursors_after(0)
+        if self.state.range_deletions.is_empty() {
+            // Every entry has a number.
+            return self.state.cursors_after(0);
+        }
+        let undeleted = |(cursor, last)| {
+            let cursor =
+                Undeleted::new(cursor, self.state.range_deletions.clone(), self.sequence, last);
+            Box::new(cursor) as Box<dyn Cursor>
+        };
+        self.state.sources_after(0).map(undeleted).collect()
     }
 }

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::memtable::Memtable;
+use super::range_deletions::KeyRange;
 use super::store::Store;
 use super::version::State;
-use super::wal::{check_batch, write_entries};
+use super::wal::{Made, check_batch, write_entries};
 use crate::Error;
 use crate::kernel::batch::Batch;
 use crate::kernel::events::tell;
@@ -121,7 +122,7 @@ impl Store {
             let mut sealed = state.sealed.clone();
             // Without a file of the log nothing was written yet.
             sealed.extend(end.file.is_some().then(|| state.active.clone()));
-            State { active, sealed, version: state.version.clone() }
+            State { active, sealed, ..state.clone() }
         });
         self.log.go_on_in(end, file.clone());
         self.counts.log_end.set(FIRST_RECORD);
@@ -156,20 +157,39 @@ impl Store {
         let memtable = self.state.load().active.clone();
         let half = self.options.memtable_bytes / 2;
         let was_half_full = memtable.bytes() >= half;
-        let entries = write_entries(batch, &memtable)?;
+        let made = write_entries(batch, &memtable)?;
+        let deletes_range = made.iter().any(|made| matches!(made, Made::Range(_)));
+        let boundaries = if deletes_range { self.snapshots.boundaries()? } else { Vec::new() };
         let before = file.end();
         self.log.append(end, &file, batch)?;
         self.counts.log_end.set(file.end());
         self.count(batch, file.end() - before);
         let first = end.sequence - batch.len() as u64;
-        for (entry, sequence) in entries.into_iter().zip(first..) {
-            memtable.link(entry, sequence);
+        for (made, sequence) in made.into_iter().zip(first..) {
+            match made {
+                Made::Entry(entry) => memtable.link(entry, sequence),
+                Made::Range(keys) => self.delete_range_at(keys, sequence, &memtable, &boundaries),
+                Made::Nothing => {}
+            }
         }
         self.snapshots.publish(end.sequence - 1);
         if self.options.background && !was_half_full && memtable.bytes() >= half {
             self.threads.flush_due.send(Signal::Work);
         }
         Ok(end.position())
+    }
+
+    /// Adds a range deletion to the active memtable and to the state.
+    fn delete_range_at(
+        &self,
+        keys: KeyRange,
+        sequence: u64,
+        active: &Memtable,
+        boundaries: &[u64],
+    ) {
+        active.delete_range(keys.clone(), sequence, boundaries);
+        self.state.update(|state| state.with_range_deletion(keys, sequence, boundaries));
+        self.snapshots.note_range_deletion(sequence);
     }
 
     fn count(&self, batch: &Batch, logged: u64) {

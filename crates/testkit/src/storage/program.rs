@@ -50,6 +50,15 @@ pub enum Op {
     Flush,
     /// Adds sorted entries at once.
     Ingest(State),
+    /// Deletes a range of keys.
+    DeleteRange {
+        /// The bounds.
+        bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+        /// Whether it must be durable when the call returns.
+        synced: bool,
+    },
+    /// Deletes all keys that start with this.
+    DeletePrefix(Vec<u8>),
 }
 
 impl Op {
@@ -177,6 +186,12 @@ fn ordered(random: &mut Random, keys: &[Vec<u8>]) -> Option<Op> {
             Op::Prefix(prefix)
         }
         36..46 => Op::GetMany((0..random.below(20)).map(|_| key(random, keys)).collect()),
+        46..50 => delete_range(random, keys),
+        50 => {
+            let mut prefix = key(random, keys);
+            prefix.truncate(1 + random.below(3));
+            Op::DeletePrefix(prefix)
+        }
         _ => return None,
     })
 }
@@ -201,6 +216,19 @@ fn range(random: &mut Random, keys: &[Vec<u8>]) -> Op {
     let back = [0, 100, 50][random.below(3)];
     let steps = (0..count).map(|_| !random.chance(back)).collect();
     Op::Range { bounds, steps }
+}
+
+/// Most ranges are short: otherwise the store would have few entries.
+fn delete_range(random: &mut Random, keys: &[Vec<u8>]) -> Op {
+    let mut bounds = (bound(random, keys), bound(random, keys));
+    if random.chance(80) {
+        let mut all: Vec<_> = keys.iter().collect();
+        all.sort_unstable();
+        let first = random.below(all.len());
+        let last = all[(first + random.below(6)).min(all.len() - 1)].clone();
+        bounds = (Bound::Included(all[first].clone()), Bound::Included(last));
+    }
+    Op::DeleteRange { bounds, synced: random.chance(20) }
 }
 
 fn ingest(random: &mut Random, keys: &[Vec<u8>]) -> Op {
@@ -235,7 +263,8 @@ mod tests {
         for word in all {
             assert!(of_seed(1).contains(word) && ordered.contains(word), "{word}");
         }
-        for word in ["GetMany", "Range", "Prefix", " Snapshot", "ReadSnapshot", "Flush", "Ingest"] {
+        let ordered_only = ["GetMany", "Range", "Prefix", " Snapshot", "ReadSnapshot", "Flush"];
+        for word in ordered_only.into_iter().chain(["Ingest", "DeleteRange", "DeletePrefix"]) {
             assert!(ordered.contains(word) && !of_seed(1).contains(word), "{word}");
         }
         for word in ["Unbounded", "Excluded", "Included"] {

@@ -1,5 +1,7 @@
 //! `koel store get`: prints the value of a key, byte for byte, or several keys and their values.
 
+use clap::ArgGroup;
+
 use super::database::{Access, Database};
 use super::key::{KeyArgs, each_piece};
 use crate::failure::{Failure, Outcome};
@@ -18,6 +20,7 @@ For several keys, what is not printable in a key or a value is escaped: \\n, \\t
 backslash. With -0, keys and values are printed byte for byte, each with a zero byte at its end.
 
 Exit codes: 0 all keys were found, 1 one was not, 2 error.")]
+#[command(group(ArgGroup::new("wanted").arg("keys").required(true)))]
 pub(crate) struct Args {
     #[command(flatten)]
     keys: KeyArgs,

@@ -99,11 +99,11 @@ pub(super) fn reserved() -> Failure {
     )
 }
 
-/// Keys as arguments, or in a list on standard input.
+/// Keys as arguments, or in a list on standard input. A command says itself whether it needs any.
 #[derive(Debug, clap::Args)]
 pub(super) struct KeyArgs {
     /// Keys, as koel store keys prints them; `-` reads them from standard input, one per line
-    #[arg(required = true, value_name = "KEY")]
+    #[arg(value_name = "KEY")]
     keys: Vec<OsString>,
 
     #[command(flatten)]
@@ -111,6 +111,11 @@ pub(super) struct KeyArgs {
 }
 
 impl KeyArgs {
+    /// Whether keys are given.
+    pub(super) fn is_given(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
     /// The key, if there is one and it is an argument.
     pub(super) fn single(&self) -> Result<Option<Vec<u8>>, Failure> {
         match &self.keys[..] {

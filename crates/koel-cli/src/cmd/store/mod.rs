@@ -16,6 +16,7 @@ mod get;
 #[cfg(unix)]
 mod import;
 mod key;
+mod key_range;
 mod keys;
 mod load;
 mod ls;

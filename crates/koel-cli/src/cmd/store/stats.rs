@@ -87,6 +87,7 @@ fn of_ordered(db: &Database, json: bool) -> Result<Outcome, Failure> {
             "entries": run.entries,
             "keys": run.keys,
             "tombstones": run.tombstones,
+            "range_deletions": run.range_deletions,
         })
     });
     let mut report = Report::default();
@@ -100,7 +101,7 @@ fn of_ordered(db: &Database, json: bool) -> Result<Outcome, Failure> {
         .json("runs", runs.collect::<Vec<_>>());
     let line = |(run, number): (&RunStats, u64)| {
         let (size, keys) = (bytes(run.bytes), counted(run.keys, "key"));
-        let deletions = counted(run.tombstones, "deletion");
+        let deletions = counted(run.tombstones + run.range_deletions, "deletion");
         format!("run {number:<5}{size:>10}  {keys}, {deletions}\n")
     };
     let lines: String = stats.runs.iter().zip(1..).map(line).collect();

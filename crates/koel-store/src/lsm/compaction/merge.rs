@@ -4,6 +4,9 @@
 //! numbers at which reads happen divide the versions of a key into stripes, and only the newest
 //! version of a stripe can be seen. So one a stripe is kept, and the others are dropped.
 //!
+//! A range deletion hides the versions before it as a newer version would, and stays itself
+//! (`range_deletions.rs`): the runs that are not merged now may have more of its keys.
+//!
 //! A tombstone ends where nothing older is left that it hides: in a merge of the oldest runs, if no
 //! older version of its key is kept.
 //!
@@ -19,18 +22,35 @@ use std::sync::{Arc, OnceLock};
 use crate::Error;
 use crate::kernel::memory::{copy_into, push};
 use crate::kernel::poison::panic_message;
-use crate::lsm::entry::{Cursor, Entry};
+use crate::lsm::entry::{Cursor, Entry, LAST_SEQUENCE, stripe_of};
 use crate::lsm::iter::MergeCursor;
+use crate::lsm::range_deletions::RangeDeletions;
 
 /// What is kept of the versions of a key.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(in crate::lsm) struct Rules<'a> {
     /// The sequence numbers at which reads happen, ascending; besides them, reads of the newest
     /// versions.
     pub(in crate::lsm) boundaries: &'a [u64],
     /// Whether no older run than the inputs may have their keys.
     pub(in crate::lsm) is_bottom: bool,
+    /// The range deletions of the inputs.
+    pub(in crate::lsm) range_deletions: &'a RangeDeletions,
     pub(in crate::lsm) filter: Option<&'a Filter>,
+}
+
+impl Rules<'_> {
+    /// Returns the range deletions that are kept.
+    pub(in crate::lsm) fn kept_range_deletions(&self) -> RangeDeletions {
+        self.range_deletions.merged(self.boundaries, self.is_bottom)
+    }
+
+    /// Returns whether a version in this stripe is hidden from every read by a range deletion.
+    #[inline]
+    fn is_range_deleted(&self, entry: &Entry<'_>, stripe: usize) -> bool {
+        let last = self.boundaries.get(stripe).copied().unwrap_or(LAST_SEQUENCE);
+        self.range_deletions.newest(entry.key, last) > entry.sequence
+    }
 }
 
 /// Takes the entries that are kept. An error ends the merge.
@@ -120,8 +140,9 @@ impl<'a> Versions<'a> {
 
     /// Adds the next older version.
     fn add(&mut self, entry: Entry<'_>, sink: &mut Sink<'_>) -> Result<(), Error> {
-        let stripe = self.rules.boundaries.partition_point(|&at| at < entry.sequence);
-        if self.stripe.replace(stripe) == Some(stripe) {
+        let stripe = stripe_of(entry.sequence, self.rules.boundaries);
+        let is_newest = self.stripe.replace(stripe) != Some(stripe);
+        if !is_newest || self.rules.is_range_deleted(&entry, stripe) {
             return Ok(());
         }
         let is_kept = match (entry.value, self.rules.filter) {
@@ -211,9 +232,12 @@ impl Filter {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Bound;
+
     use testkit::keys::splitmix64;
 
     use super::*;
+    use crate::lsm::range_deletions::KeyRange;
 
     /// Key, sequence number, value.
     type Version = (u8, u64, Option<Vec<u8>>);
@@ -264,7 +288,8 @@ mod tests {
         }
     }
 
-    /// What a read at a sequence number sees: nothing, a tombstone, or a value.
+    /// What a read at a sequence number sees: nothing, a tombstone, or a value. A range deletion
+    /// is a tombstone of each of its keys.
     fn read(versions: &[Version], key: u8, at: u64) -> Option<(u64, Option<Vec<u8>>)> {
         let seen = versions.iter().filter(|version| version.0 == key && version.1 <= at);
         seen.max_by_key(|version| version.1).map(|(_, at, value)| (*at, value.clone()))
@@ -286,6 +311,9 @@ mod tests {
         is_bottom: bool,
         is_filtered: bool,
         limit: u64,
+        /// The first key, the last one, and the sequence number of each range deletion.
+        ranges: Vec<(u8, u8, u64)>,
+        range_deletions: RangeDeletions,
     }
 
     impl Case {
@@ -295,11 +323,18 @@ mod tests {
                 state += 1;
                 splitmix64(state) % end
             };
-            let (mut runs, mut sequence) = (Vec::new(), 0_u64);
+            let (mut runs, mut ranges, mut sequence) = (Vec::new(), Vec::new(), 0_u64);
+            let has_ranges = below(2) == 0;
             for _ in 0..=below(5) {
                 let mut run = Vec::new();
                 for _ in 0..below(30) {
                     sequence += 1;
+                    if has_ranges && below(12) == 0 {
+                        let one = |number: u64| u8::try_from(number).unwrap();
+                        let first = below(10);
+                        ranges.push((one(first), one(first + below(10)), sequence));
+                        continue;
+                    }
                     let value = (below(3) > 0).then(|| vec![sequence.to_le_bytes()[0]]);
                     run.push((u8::try_from(below(10)).unwrap(), sequence, value));
                 }
@@ -309,13 +344,21 @@ mod tests {
             boundaries.sort_unstable();
             boundaries.push(sequence);
             let (is_bottom, is_filtered) = (below(2) == 0, below(3) == 0);
-            Self { runs, boundaries, is_bottom, is_filtered, limit: below(20) }
+            let mut range_deletions = RangeDeletions::default();
+            for &(first, last, at) in &ranges {
+                let bounds = (Bound::Included(&[first][..]), Bound::Included(&[last][..]));
+                let keys = KeyRange::between(bounds.0, bounds.1).unwrap().unwrap();
+                range_deletions.add(keys, at, &boundaries);
+            }
+            let limit = below(20);
+            Self { runs, boundaries, is_bottom, is_filtered, limit, ranges, range_deletions }
         }
 
         fn rules<'a>(&'a self, filter: &'a Filter) -> Rules<'a> {
             Rules {
                 boundaries: &self.boundaries,
                 is_bottom: self.is_bottom,
+                range_deletions: &self.range_deletions,
                 filter: self.is_filtered.then_some(filter),
             }
         }
@@ -325,13 +368,24 @@ mod tests {
             self.boundaries.iter().copied().chain([u64::MAX])
         }
 
-        /// Compares what each read of a key sees before and after.
+        /// The range deletions as tombstones of a key.
+        fn deletions(&self, key: u8) -> impl Iterator<Item = Version> {
+            let of_key = self.ranges.iter().filter(move |it| (it.0..=it.1).contains(&key));
+            of_key.map(move |it| (key, it.2, None))
+        }
+
+        /// Compares what each read of a key sees before and after. A range deletion may stand for
+        /// tombstones.
         fn check_reads(&self, output: &[Version], key: u8) {
-            let input = self.runs.concat();
+            let input = [self.runs.concat(), self.deletions(key).collect()].concat();
+            let kept = self.range_deletions.merged(&self.boundaries, self.is_bottom);
             for at in self.reads() {
                 let expected = read(&input, key, at)
                     .map(|(_, value)| value.filter(|value| !(self.is_filtered && drops(value))));
-                let found = read(output, key, at).map(|(_, value)| value);
+                let deleted = kept.newest(&[key], at);
+                let found = read(output, key, at).filter(|seen| seen.0 > deleted);
+                let found = found.map(|(_, value)| value);
+                let found = found.or_else(|| (deleted > 0).then_some(None));
                 if self.is_bottom {
                     assert_eq!(found.flatten(), expected.flatten(), "{key} at {at}");
                 } else {
@@ -343,8 +397,14 @@ mod tests {
         /// Checks that a read sees each version that was kept, and returns the surplus of the key.
         fn check_kept(&self, output: &[Version], key: u8) -> u64 {
             let of_key = || output.iter().filter(|version| version.0 == key);
+            let is_hidden = |version: &Version, at: u64| {
+                self.deletions(key).any(|deletion| (version.1..=at).contains(&deletion.1))
+            };
             let is_seen = |version: &Version| {
-                self.reads().any(|at| read(output, key, at).is_some_and(|seen| seen.0 == version.1))
+                self.reads().any(|at| {
+                    let seen = read(output, key, at);
+                    seen.is_some_and(|seen| seen.0 == version.1) && !is_hidden(version, at)
+                })
             };
             assert!(of_key().all(is_seen), "a version of {key} that no read sees");
             let oldest = of_key().next_back();
@@ -364,7 +424,7 @@ mod tests {
 
     #[test]
     fn every_read_sees_the_same_after_a_merge_and_nothing_else_is_kept() {
-        for number in 0..600 {
+        for number in 0..1_200 {
             let case = Case::random(number);
             let mut output = Vec::new();
             let cursors = case.runs.iter().map(|run| List::boxed(run)).collect();

@@ -36,7 +36,7 @@ fn tables(random: &mut Random, entries: &[Owned]) -> Vec<Arc<Table>> {
         let mut builder = TableBuilder::new(&folder, number as u64, &options)?;
         let mine = entries.iter().zip(&places).filter(|(_, place)| **place == number);
         mine.into_iter().try_for_each(|(entry, _)| builder.add(entry_of(entry)))?;
-        builder.finish()?;
+        builder.finish(Arc::default())?;
         Table::open(&folder, number as u64, 1, &cache).map(Arc::new)
     };
     (0..count).map(table).collect::<Result<_, _>>().expect("sound tables")

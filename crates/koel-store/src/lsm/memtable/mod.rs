@@ -13,14 +13,17 @@ mod cursor;
 mod keys;
 mod list;
 
+use std::sync::{Arc, Mutex};
+
 pub(super) use cursor::MemtableCursor;
 pub(super) use list::Written;
 
 use self::keys::Keys;
 use self::list::{List, Node, Place};
-use super::entry::{LAST_SEQUENCE, hash_of};
+use super::entry::{LAST_SEQUENCE, Lookup, hash_of};
+use super::range_deletions::{KeyRange, RangeDeletions};
 use crate::Error;
-use crate::kernel::threads::Counter;
+use crate::kernel::threads::{Counter, lock};
 
 /// The entries of one file of the log.
 #[derive(Debug, Default)]
@@ -32,6 +35,10 @@ pub(super) struct Memtable {
     /// The seed of the hashes of keys.
     seed: u64,
     count: Counter,
+    /// Those that came with its entries.
+    range_deletions: Mutex<Arc<RangeDeletions>>,
+    /// Bytes of memory that these take.
+    range_bytes: Counter,
 }
 
 /// What a read takes of a value.
@@ -47,7 +54,7 @@ impl Memtable {
     /// the hashes of keys.
     pub(super) fn new(log: u64, bytes: u64, seed: u64) -> Self {
         let (list, keys) = (List::new(bytes), Keys::new(bytes));
-        Self { list, keys, log, seed, count: Counter::default() }
+        Self { list, keys, log, seed, ..Self::default() }
     }
 
     /// Copies a key and the parts of its value into the memtable; no value to delete the key. No
@@ -74,9 +81,21 @@ impl Memtable {
         self.count.add_exclusive(1);
     }
 
-    /// Returns how many bytes of memory the entries take.
+    /// Adds a range deletion, as [`link`](Self::link) adds an entry.
+    pub(super) fn delete_range(&self, keys: KeyRange, sequence: u64, boundaries: &[u64]) {
+        let mut deletions = lock(&self.range_deletions);
+        Arc::make_mut(&mut deletions).add(keys, sequence, boundaries);
+        self.range_bytes.set(deletions.bytes());
+    }
+
+    /// Returns the range deletions so far.
+    pub(super) fn range_deletions(&self) -> Arc<RangeDeletions> {
+        lock(&self.range_deletions).clone()
+    }
+
+    /// Returns how many bytes of memory the entries and range deletions take.
     pub(super) fn bytes(&self) -> u64 {
-        self.list.bytes()
+        self.list.bytes() + self.range_bytes.get()
     }
 
     /// Returns the number of entries.
@@ -84,8 +103,9 @@ impl Memtable {
         self.count.get()
     }
 
+    /// Returns whether there are neither entries nor range deletions.
     pub(super) fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len() == 0 && self.range_bytes.get() == 0
     }
 
     /// Returns the sequence number of the newest version of `key`, if there is one. `hash` is that
@@ -103,17 +123,15 @@ impl Memtable {
         node.cmp_key(&place).is_eq().then_some(node)
     }
 
-    /// Returns the newest version of `key` whose sequence number is at most `sequence`, if there is
-    /// one: its value, or `None` if the key was deleted. `hash` is that of the key.
+    /// Returns the version that a read looks for, if there is one: its value, or `None` if the key
+    /// was deleted.
     pub(super) fn get(
         &self,
-        key: &[u8],
-        hash: u64,
-        sequence: u64,
+        lookup: Lookup<'_>,
         take: Take,
     ) -> Option<Result<Option<Vec<u8>>, Error>> {
-        let node = self.find(key, hash, sequence)?;
-        if node.is_deletion() {
+        let node = self.find(lookup.key, lookup.hash, lookup.sequence)?;
+        if node.is_deletion() || node.sequence() < lookup.deleted {
             return Some(Ok(None));
         }
         let mut value = Vec::new();

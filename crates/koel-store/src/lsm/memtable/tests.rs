@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use testkit::storage::Random;
 
-use super::super::entry::{Cursor, LAST_SEQUENCE, check};
+use super::super::entry::{Cursor, LAST_SEQUENCE, Lookup, check};
 use super::*;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -68,9 +68,10 @@ fn a_get_sees_the_newest_version_up_to_its_sequence_number() -> Outcome {
             let expected = model.range(from..).next().filter(|((found, _), _)| *found == key);
             let expected = expected.map(|(_, value)| value.clone());
             let hash = hash_of(&key, SEED);
-            let found = memtable.get(&key, hash, sequence, Take::Value).transpose()?;
+            let found = memtable.get(Lookup::of(&key, hash, sequence), Take::Value).transpose()?;
             assert_eq!(found, expected, "{key:?} at {sequence}");
-            let found = memtable.get(&key, hash, sequence, Take::Nothing).transpose()?;
+            let found =
+                memtable.get(Lookup::of(&key, hash, sequence), Take::Nothing).transpose()?;
             assert_eq!(found.map(|value| value.is_some()), expected.map(|value| value.is_some()));
         }
     }
@@ -87,7 +88,7 @@ fn keys_and_values_of_all_lengths_are_found_as_written() -> Outcome {
         memtable.add(key, Some(&bytes[..key.len() + 1]), sequence)?;
     }
     for key in keys {
-        let found = memtable.get(key, hash_of(key, SEED), LAST_SEQUENCE, Take::Value);
+        let found = memtable.get(Lookup::of(key, hash_of(key, SEED), LAST_SEQUENCE), Take::Value);
         assert_eq!(found.transpose()?.flatten().as_deref(), Some(&bytes[..key.len() + 1]));
     }
     Ok(())
@@ -97,7 +98,7 @@ fn keys_and_values_of_all_lengths_are_found_as_written() -> Outcome {
 fn what_was_written_but_not_linked_is_not_found() -> Outcome {
     let memtable = Arc::new(Memtable::new(1, 1 << 12, SEED));
     drop(memtable.write(b"ada", Some((4, [&b"1815"[..]].into_iter())))?);
-    assert!(memtable.get(b"ada", hash_of(b"ada", SEED), 9, Take::Value).is_none());
+    assert!(memtable.get(Lookup::of(b"ada", hash_of(b"ada", SEED), 9), Take::Value).is_none());
     assert!(memtable.is_empty() && memtable.bytes() > 0);
     let mut cursor = MemtableCursor::new(memtable);
     cursor.first()?;
@@ -134,7 +135,8 @@ fn readers_find_all_that_is_visible_while_a_writer_adds() -> Outcome {
                 now = visible.load(Ordering::Acquire);
                 for sequence in (1..=now).rev().take(4) {
                     let (key, expected) = (key_of(sequence), sequence.to_le_bytes());
-                    let found = memtable.get(&key, hash_of(&key, SEED), sequence, Take::Value);
+                    let found =
+                        memtable.get(Lookup::of(&key, hash_of(&key, SEED), sequence), Take::Value);
                     assert_eq!(found.transpose()?.flatten().as_deref(), Some(&expected[..]));
                 }
             }

@@ -1,6 +1,7 @@
 //! Writing a table, in constant memory: blocks of data and of hashes, and the index behind them.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -13,6 +14,7 @@ use crate::Error;
 use crate::kernel::files::Folder;
 use crate::kernel::memory;
 use crate::lsm::entry::Entry;
+use crate::lsm::range_deletions::RangeDeletions;
 
 /// How a table is built.
 #[derive(Clone, Copy, Debug)]
@@ -133,7 +135,10 @@ impl TableBuilder {
     }
 
     /// Writes the rest and syncs the file, but not the folder. A table may be empty.
-    pub(in crate::lsm) fn finish(mut self) -> Result<TableInfo, Error> {
+    pub(in crate::lsm) fn finish(
+        mut self,
+        range_deletions: Arc<RangeDeletions>,
+    ) -> Result<TableInfo, Error> {
         if self.block.count() > 0 {
             self.end_block()?;
         }
@@ -142,6 +147,7 @@ impl TableBuilder {
         let (root, height) = self.index.finish(&mut self.writer)?;
         let mut info = self.info;
         info.last_key = self.key;
+        info.add_range_deletions(range_deletions);
         let properties = Properties { root, height, list, info };
         let bytes = properties.encode()?;
         let handle = self.writer.append(Kind::Properties, Codec::None, &bytes)?;

@@ -1,6 +1,9 @@
 //! What is known of a whole table: counts, the first and the last key, and where its parts are.
 //!
-//! 13 numbers of 64 bits in the order of [`Properties::numbers`], then the first and the last key.
+//! 13 numbers of 64 bits in the order of [`Properties::numbers`], the first and the last key, and
+//! the range deletions (`range_deletions.rs`).
+
+use std::sync::Arc;
 
 use super::frame::{HASHES, Handle};
 use super::index::MAX_HEIGHT;
@@ -9,6 +12,7 @@ use crate::kernel::bytes::{u64_at, usize_of};
 use crate::kernel::manifest::RunEntry;
 use crate::kernel::memory;
 use crate::lsm::entry::Entry;
+use crate::lsm::range_deletions::RangeDeletions;
 
 const NUMBERS: usize = 13;
 
@@ -26,14 +30,15 @@ pub(in crate::lsm) struct TableInfo {
     pub(in crate::lsm) tombstones: u64,
     /// Bytes of all keys and values.
     pub(in crate::lsm) entry_bytes: u64,
-    /// The least sequence number, 0 if there are no entries.
+    /// The least sequence number, also of range deletions; 0 if there is none.
     pub(in crate::lsm) first_sequence: u64,
-    /// The greatest sequence number, 0 if there are no entries.
+    /// The greatest sequence number, also of range deletions; 0 if there is none.
     pub(in crate::lsm) last_sequence: u64,
     /// Empty if there are no entries.
     pub(in crate::lsm) first_key: Vec<u8>,
     /// Empty if there are no entries.
     pub(in crate::lsm) last_key: Vec<u8>,
+    pub(in crate::lsm) range_deletions: Arc<RangeDeletions>,
 }
 
 impl TableInfo {
@@ -49,6 +54,16 @@ impl TableInfo {
         self.first_sequence = self.first_sequence.min(entry.sequence);
         self.last_sequence = self.last_sequence.max(entry.sequence);
         Ok(())
+    }
+
+    /// Adds range deletions, after all entries.
+    pub(super) fn add_range_deletions(&mut self, deletions: Arc<RangeDeletions>) {
+        if let Some((first, last)) = deletions.sequences() {
+            let is_empty = self.entries == 0;
+            self.first_sequence = if is_empty { first } else { first.min(self.first_sequence) };
+            self.last_sequence = last.max(self.last_sequence);
+        }
+        self.range_deletions = deletions;
     }
 
     /// Returns the record of the table in a manifest.
@@ -99,15 +114,17 @@ impl Properties {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
         keys.iter().for_each(|key| bytes.extend_from_slice(key));
+        self.info.range_deletions.encode(&mut bytes)?;
         Ok(bytes)
     }
 
     /// Decodes the block of properties. Returns `None` if no table has these.
     pub(super) fn decode(bytes: &[u8]) -> Result<Option<Self>, Error> {
         let number = |index: usize| u64_at(bytes, 8 * index);
-        let Some((first_key, last_key)) = keys_in(bytes, number(11), number(12)) else {
+        let Some([first_key, last_key, deletions]) = parts_of(bytes, number(11), number(12)) else {
             return Ok(None);
         };
+        let Some(range_deletions) = RangeDeletions::decode(deletions)? else { return Ok(None) };
         let properties = Self {
             root: Handle { offset: number(0), stored: number(1) },
             height: number(2),
@@ -123,6 +140,7 @@ impl Properties {
                 last_sequence: number(10),
                 first_key: memory::copy_of(first_key)?,
                 last_key: memory::copy_of(last_key)?,
+                range_deletions: Arc::new(range_deletions),
             },
         };
         Ok(properties.is_possible().then_some(properties))
@@ -134,13 +152,17 @@ impl Properties {
             && info.keys <= info.entries
             && info.tombstones <= info.entries
             && info.first_sequence <= info.last_sequence
+            && info.range_deletions.sequences().is_none_or(|(first, last)| {
+                info.first_sequence <= first && last <= info.last_sequence
+            })
             && info.first_key <= info.last_key
             && self.list.stored == 8 * info.keys.div_ceil(HASHES)
     }
 }
 
-/// Returns the two keys behind the numbers, if they end with `bytes`.
-fn keys_in(bytes: &[u8], first: u64, last: u64) -> Option<(&[u8], &[u8])> {
-    let (first_key, last_key) = bytes.get(8 * NUMBERS..)?.split_at_checked(usize_of(first))?;
-    (last_key.len() as u64 == last).then_some((first_key, last_key))
+/// Returns what is behind the numbers: two keys of these lengths, and the rest.
+fn parts_of(bytes: &[u8], first: u64, last: u64) -> Option<[&[u8]; 3]> {
+    let (first_key, rest) = bytes.get(8 * NUMBERS..)?.split_at_checked(usize_of(first))?;
+    let (last_key, rest) = rest.split_at_checked(usize_of(last))?;
+    Some([first_key, last_key, rest])
 }

@@ -22,6 +22,7 @@ use crate::Error;
 use crate::kernel::files::Folder;
 use crate::kernel::memory;
 use crate::kernel::store_files::{NumberedFile, TABLE};
+use crate::lsm::entry::Lookup;
 
 /// An open table.
 #[derive(Debug)]
@@ -86,14 +87,9 @@ impl Table {
         self.removal.folder.get_or_init(|| folder.clone());
     }
 
-    /// Returns the newest version of `key`, which has this hash, whose sequence number is at most
-    /// `sequence`.
-    pub(in crate::lsm) fn get(
-        &self,
-        key: &[u8],
-        hash: u64,
-        sequence: u64,
-    ) -> Result<Option<Found>, Error> {
+    /// Returns the version that a read looks for, if there is one.
+    pub(in crate::lsm) fn get(&self, lookup: Lookup<'_>) -> Result<Option<Found>, Error> {
+        let Lookup { key, hash, sequence, deleted } = lookup;
         let info = self.info();
         if key < &info.first_key[..] || key > &info.last_key[..] {
             return Ok(None);
@@ -102,7 +98,8 @@ impl Table {
         let block = self.block(handle, Kind::Data, true)?;
         let found = block.find(key, tag_of(hash), sequence);
         let Some(entry) = found.ok_or_else(|| self.unsound(handle))? else { return Ok(None) };
-        let value = entry.value.map(|value| memory::copy_of(block.value(value))).transpose()?;
+        let value = entry.value.filter(|_| entry.sequence >= deleted);
+        let value = value.map(|value| memory::copy_of(block.value(value))).transpose()?;
         Ok(Some(Found { sequence: entry.sequence, value }))
     }
 
@@ -214,7 +211,7 @@ impl Table {
 }
 
 /// Reads the properties that the footer leads to.
-fn read_properties(file: &NumberedFile) -> Result<(Properties, Handle), Error> {
+pub(super) fn read_properties(file: &NumberedFile) -> Result<(Properties, Handle), Error> {
     let (len, mut bytes) = (file.len()?, [0; frame::FOOTER]);
     let start = len.checked_sub(bytes.len() as u64);
     let start = start.ok_or_else(|| file.damaged(len, "the file is cut short"))?;

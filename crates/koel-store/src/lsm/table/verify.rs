@@ -20,7 +20,7 @@ use super::block::{Block, tag_of};
 use super::frame::{self, FrameHeader, HASHES, HEADER, Handle, Kind, MAX_RAW, Unsealed};
 use super::index::handle_of;
 use super::properties::TableInfo;
-use super::reader::{BlockCache, Table};
+use super::reader::{BlockCache, Table, read_properties};
 use crate::Error;
 use crate::error::{Damage, collect_damage};
 use crate::kernel::bytes::usize_of;
@@ -28,6 +28,7 @@ use crate::kernel::files::Folder;
 use crate::kernel::memory;
 use crate::kernel::store_files::{self, NumberedFile, TABLE};
 use crate::lsm::entry::{Entry, cmp_places};
+use crate::lsm::range_deletions::RangeDeletions;
 
 /// Bytes that are searched with one read.
 const WINDOW: usize = 64 << 10;
@@ -62,6 +63,12 @@ impl TableFile {
         let opened = NumberedFile::open_unchecked(folder, TABLE, (salt, number));
         let opened = collect_damage(&mut Vec::new(), opened)?.flatten();
         opened.map(|file| Ok(Self { len: file.len()?, file })).transpose()
+    }
+
+    /// Returns the range deletions, or `None` if they cannot be read.
+    pub(in crate::lsm) fn range_deletions(&self) -> Result<Option<Arc<RangeDeletions>>, Error> {
+        let read = collect_damage(&mut Vec::new(), read_properties(&self.file))?;
+        Ok(read.map(|(properties, _)| properties.info.range_deletions))
     }
 
     /// Calls `each` with every entry of the sound blocks, in the order of the file, and adds what
@@ -494,6 +501,7 @@ impl<'a> Check<'a> {
     /// Returns what is wrong with the table as a whole.
     fn at_end(&mut self) -> Wrong {
         self.seen.last_key = std::mem::take(&mut self.last.0);
+        self.seen.add_range_deletions(self.table.info().range_deletions.clone());
         let roots = self.waiting.iter().rposition(|waiting| !waiting.is_empty());
         let is_root = |waiting: &Waiting| waiting.at == self.table.properties.root;
         let mut waiting = self.waiting.iter().flatten();

@@ -123,6 +123,68 @@ fn a_compaction_leaves_one_run_without_old_versions_and_deletions() -> Outcome {
     Ok(())
 }
 
+/// A range with few entries leaves deletions of keys, a larger one a record; both end with a merge.
+#[test]
+fn a_deleted_range_is_gone_at_once_after_a_crash_and_after_a_merge() -> Outcome {
+    for few in [0, 10, 1_000] {
+        let folder = MemoryFolder::new();
+        let options = options().few_entries(few);
+        let store = options.clone().open_in(Arc::new(folder.clone()))?;
+        fill(&store, 0..300, b"old")?;
+        store.flush()?;
+        let snapshot = store.snapshot();
+        store.delete_range(key(100)..key(200), NONE)?;
+        store.put(&key(150), b"new", NONE)?;
+        let stats = store.stats();
+        assert_eq!(stats.range_deletions, u64::from(few < 100), "{few}");
+        let check = |store: &LsmStore| -> Result<(), Error> {
+            assert_eq!(store.iter()?.count(), 201);
+            assert_eq!(store.iter()?.rev().count(), 201);
+            assert_eq!(store.get(&key(150))?.as_deref(), Some(&b"new"[..]));
+            for absent in [100, 149, 151, 199] {
+                assert_eq!(store.get(&key(absent))?, None);
+                assert!(!store.contains(&key(absent))?);
+            }
+            assert_eq!(store.get_many(&[key(99), key(120), key(200)])?.iter().flatten().count(), 2);
+            Ok(())
+        };
+        check(&store)?;
+        check(&options.clone().open_in(Arc::new(folder.crash_clone(100, 1)))?)?;
+        store.flush()?;
+        store.compact()?;
+        check(&store)?;
+        assert_eq!(snapshot.iter()?.count(), 300);
+        assert_eq!(snapshot.get(&key(150))?.as_deref(), Some(&b"old"[..]));
+        drop(snapshot);
+        store.compact()?;
+        check(&store)?;
+        let stats = store.stats();
+        assert_eq!((stats.range_deletions, stats.runs[0].range_deletions), (0, 0));
+        assert_eq!((stats.runs[0].entries, stats.runs[0].tombstones), (201, 0));
+        store.delete_range::<Vec<u8>>(.., NONE)?;
+        store.compact()?;
+        assert_eq!((store.stats().runs.len(), store.iter()?.count()), (0, 0));
+    }
+    Ok(())
+}
+
+/// Nothing of the entries under it is read: only so are millions of them passed at once.
+#[test]
+fn a_range_passes_deleted_tables_without_reading_them() -> Outcome {
+    let folder = Arc::new(FaultyFolder::new(MemoryFolder::new(), None));
+    let options = options().few_entries(0).cache_bytes(0).memtable_bytes(1 << 20);
+    let store = options.open_in(folder.clone())?;
+    fill(&store, 0..5_000, &[b'v'; 100])?;
+    store.flush()?;
+    store.delete_range(key(10)..key(4_990), NONE)?;
+    let before = folder.calls();
+    assert_eq!(store.iter()?.count(), 20);
+    assert_eq!(store.iter()?.rev().count(), 20);
+    let calls = folder.calls() - before;
+    assert!(calls < 40, "{calls} calls");
+    Ok(())
+}
+
 #[test]
 fn a_snapshot_keeps_what_it_sees_until_it_is_dropped() -> Outcome {
     let store = options().open_in(Arc::new(MemoryFolder::new()))?;

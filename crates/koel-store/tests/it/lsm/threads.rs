@@ -26,16 +26,39 @@ fn number_in(value: &[u8]) -> u64 {
 fn write(store: &LsmStore, group: u64, batches: u64) {
     let mut random = Random::new(group);
     for number in 1..=batches {
-        let mut batch = Batch::new();
-        for key_number in 0..KEYS {
-            let filler = random.below(300);
-            let value = [&number.to_le_bytes()[..], &random.bytes(filler)].concat();
-            batch.put(&key(group, key_number), &value).unwrap();
-        }
+        let values: Vec<Vec<u8>> = (0..KEYS)
+            .map(|_| {
+                let filler = random.below(300);
+                [&number.to_le_bytes()[..], &random.bytes(filler)].concat()
+            })
+            .collect();
         let synced = random.chance(5);
         let durability = if synced { Durability::Synced } else { Durability::None };
-        store.write(&batch, durability).unwrap();
+        if random.chance(10) {
+            replace(store, group, &values, durability);
+        } else {
+            store.write(&batch_of(group, &values), durability).unwrap();
+        }
     }
+}
+
+fn batch_of(group: u64, values: &[Vec<u8>]) -> Batch {
+    let mut batch = Batch::new();
+    for (value, number) in values.iter().zip(0..) {
+        batch.put(&key(group, number), value).unwrap();
+    }
+    batch
+}
+
+/// Deletes the range of a group and puts its keys again, as one write.
+fn replace(store: &LsmStore, group: u64, values: &[Vec<u8>], durability: Durability) {
+    let mut transaction = store.transaction();
+    transaction.delete_prefix(&[u8::try_from(group).unwrap()]).unwrap();
+    for (value, number) in values.iter().zip(0..) {
+        transaction.put(&key(group, number), value).unwrap();
+    }
+    // Nobody else writes to the group.
+    transaction.commit(durability).unwrap();
 }
 
 /// Checks that all keys of a group have one number, not less than `least`. Returns it.
@@ -81,6 +104,7 @@ fn readers_see_whole_batches_in_order_while_threads_write_and_merge() {
     let batches = count(600, 30_000);
     let folder = MemoryFolder::new();
     let options = LsmOptions::default().memtable_bytes(40_000).bytes_per_sync(5_000).ratio(3);
+    let options = options.few_entries(0);
     let store = options.clone().open_in(Arc::new(folder.clone())).unwrap();
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -1,7 +1,7 @@
 //! Transactions that run side by side, beside a model that has every version; and in threads.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use std::thread;
 
@@ -15,7 +15,7 @@ type Span = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 fn store() -> Result<LsmStore, Error> {
     let options = LsmOptions::default().memtable_bytes(1 << 10).guide(3, 1).seed(1);
-    options.background(false).open_in(Arc::new(MemoryFolder::new()))
+    options.few_entries(3).background(false).open_in(Arc::new(MemoryFolder::new()))
 }
 
 /// The store as it is, and when each key was last written.
@@ -23,10 +23,25 @@ fn store() -> Result<LsmStore, Error> {
 struct Model {
     now: State,
     written: BTreeMap<Vec<u8>, u64>,
+    /// Ranges that were deleted, and when.
+    deleted: Vec<(Span, u64)>,
     clock: u64,
 }
 
 impl Model {
+    fn delete(&mut self, span: &Span) {
+        self.clock += 1;
+        let keys = within(&self.now, span);
+        self.now.retain(|key, _| !keys.contains_key(key));
+        self.deleted.push((span.clone(), self.clock));
+    }
+
+    /// Returns whether a key was written or deleted after a moment.
+    fn is_later(&self, key: &Vec<u8>, moment: u64) -> bool {
+        let is_deleted = |(span, at): &(Span, u64)| *at > moment && span.contains(key);
+        self.written.get(key).is_some_and(|at| *at > moment) || self.deleted.iter().any(is_deleted)
+    }
+
     fn write(&mut self, key: &[u8], value: Option<&[u8]>) {
         self.clock += 1;
         self.written.insert(key.to_vec(), self.clock);
@@ -44,6 +59,8 @@ struct Running {
     /// The store at its start, and with its own writes.
     seen: State,
     writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    /// The ranges that it deletes before its writes: read, if there is little in them.
+    deleted: Vec<Span>,
     /// What it has read of the store: keys and ranges, with what was there.
     keys: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     spans: Vec<(Span, State)>,
@@ -83,6 +100,7 @@ impl Running {
             started: model.clock,
             seen: model.now.clone(),
             writes: BTreeMap::new(),
+            deleted: Vec::new(),
             keys: Vec::new(),
             spans: Vec::new(),
         }
@@ -91,6 +109,7 @@ impl Running {
     /// What it sees: the store at its start and its own writes.
     fn state(&self) -> State {
         let mut state = self.seen.clone();
+        state.retain(|key, _| !self.deleted.iter().any(|span| span.contains(key)));
         for (key, value) in &self.writes {
             match value {
                 Some(value) => drop(state.insert(key.clone(), value.clone())),
@@ -102,17 +121,23 @@ impl Running {
 
     fn step(&mut self, random: &mut Random) -> Result<(), Error> {
         let key = some_key(random);
-        match random.below(6) {
-            0 => {
+        match random.below(14) {
+            12 | 13 => {
+                let span = (some_bound(random), some_bound(random));
+                self.transaction.delete_range::<Vec<u8>>(span.clone())?;
+                self.writes.retain(|key, _| !span.contains(key));
+                self.deleted.push(span);
+            }
+            0 | 6 => {
                 let value = random.bytes(3);
                 self.transaction.put(&key, &value)?;
                 self.writes.insert(key, Some(value));
             }
-            1 => {
+            1 | 7 => {
                 self.transaction.delete(&key)?;
                 self.writes.insert(key, None);
             }
-            2 | 3 => {
+            2 | 3 | 8 | 9 => {
                 let found = if random.chance(50) {
                     self.transaction.get(&key)?
                 } else {
@@ -120,7 +145,8 @@ impl Running {
                     self.state().get(&key).filter(|_| is_there).cloned()
                 };
                 assert_eq!(found, self.state().get(&key).cloned());
-                if !self.writes.contains_key(&key) {
+                let is_deleted = self.deleted.iter().any(|span| span.contains(&key));
+                if !self.writes.contains_key(&key) && !is_deleted {
                     self.keys.push((key, found));
                 }
             }
@@ -147,12 +173,21 @@ impl Running {
     }
 
     /// Commits it. Returns whether it conflicts.
-    fn commit(self, model: &mut Model) -> Result<bool, Error> {
-        let is_later = |key: &Vec<u8>| model.written.get(key).is_some_and(|at| *at > self.started);
+    fn commit(mut self, model: &mut Model) -> Result<bool, Error> {
+        if self.writes.is_empty() && !self.deleted.is_empty() {
+            // If it found nothing to delete, it would have no writes either.
+            self.transaction.put(b"z", b"")?;
+            self.writes.insert(b"z".to_vec(), Some(Vec::new()));
+        }
+        let is_later = |key: &Vec<u8>| model.is_later(key, self.started);
         let touches = |span: &Span| {
             let written = model.written.keys().map(|key| (key.clone(), Vec::new())).collect();
             within(&written, span).keys().any(is_later)
         };
+        // A range may conflict with any that was deleted.
+        let was_deleted = model.deleted.iter().any(|(_, at)| *at > self.started);
+        let may_conflict = self.deleted.iter().any(touches)
+            || was_deleted && !(self.spans.is_empty() && self.deleted.is_empty());
         let has_conflict = self.keys.iter().any(|(key, _)| is_later(key))
             || self.spans.iter().any(|(span, _)| touches(span));
         // A key that came and went may have left nothing.
@@ -163,14 +198,13 @@ impl Running {
             Ok(()) if self.writes.is_empty() => {}
             Ok(()) => assert!(!has_conflict || is_same, "it read what has changed"),
             Err(Error::Conflict) => {
-                assert!(
-                    has_conflict && !self.writes.is_empty(),
-                    "nothing that it read has changed"
-                );
+                let has_changed = has_conflict || may_conflict;
+                assert!(has_changed && !self.writes.is_empty(), "nothing that it read has changed");
                 return Ok(true);
             }
             Err(error) => return Err(error),
         }
+        self.deleted.iter().for_each(|span| model.delete(span));
         for (key, value) in &self.writes {
             model.write(key, value.as_deref());
         }
@@ -203,6 +237,11 @@ fn transactions_commit_exactly_if_nothing_that_they_read_has_changed() -> Outcom
                     let key = some_key(&mut random);
                     store.delete(&key, NONE)?;
                     model.write(&key, None);
+                }
+                8 if random.chance(10) => {
+                    let span = (some_bound(&mut random), some_bound(&mut random));
+                    store.delete_range::<Vec<u8>>(span.clone(), NONE)?;
+                    model.delete(&span);
                 }
                 _ if running.is_empty() => {}
                 _ => {

@@ -1,9 +1,9 @@
 //! The operations that only an ordered store has, and what they must return.
 
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 
-use koel_store::{Error, LsmStore, Range};
-use testkit::storage::{Op, State};
+use koel_store::{Durability, Error, LsmStore, Range};
+use testkit::storage::{Op, State, Write};
 
 use crate::subject::Trial;
 
@@ -42,8 +42,41 @@ pub(crate) fn step_ordered(trial: &mut OrderedTrial, op: Op) -> Result<(), Error
             Ok(())
         }
         Op::Ingest(entries) => ingest(trial, entries),
+        Op::DeleteRange { bounds, synced } => {
+            let durability = if synced { Durability::Synced } else { Durability::None };
+            let changes = deletions(trial, |key| bounds.contains(key));
+            let deleted = trial.store().delete_range::<Vec<u8>>(bounds.clone(), durability);
+            note_deleted(trial, changes, deleted, synced)
+        }
+        Op::DeletePrefix(prefix) => {
+            let changes = deletions(trial, |key| key.starts_with(&prefix));
+            let deleted = trial.store().delete_prefix(&prefix, Durability::None);
+            note_deleted(trial, changes, deleted, false)
+        }
         op => unreachable!("{op:?} is an operation of every store"),
     }
+}
+
+/// Returns what a deletion of some keys changes.
+fn deletions(trial: &OrderedTrial, is_deleted: impl Fn(&Vec<u8>) -> bool) -> Write {
+    let keys = trial.history.now().keys().filter(|key| is_deleted(key));
+    keys.map(|key| (key.clone(), None)).collect()
+}
+
+fn note_deleted(
+    trial: &mut OrderedTrial,
+    changes: Write,
+    deleted: Result<(), Error>,
+    synced: bool,
+) -> Result<(), Error> {
+    if let Err(error) = deleted {
+        return trial.note_failure(changes, error);
+    }
+    trial.history.write(changes);
+    if synced {
+        trial.history.synced();
+    }
+    Ok(())
 }
 
 fn ingest(trial: &mut OrderedTrial, entries: State) -> Result<(), Error> {

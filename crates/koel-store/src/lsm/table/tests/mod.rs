@@ -13,8 +13,9 @@ use crate::Error;
 use crate::kernel::disk::DiskFolder;
 use crate::kernel::files::Folder;
 use crate::kernel::store_files::TABLE;
-use crate::lsm::entry::Cursor;
 use crate::lsm::entry::check::{self, Owned, entry_of};
+use crate::lsm::entry::{Cursor, Lookup};
+use crate::lsm::range_deletions::{KeyRange, RangeDeletions};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -79,7 +80,18 @@ fn build(
         builder.add(entry_of(entry))?;
     }
     assert_eq!(builder.entries(), entries.len() as u64);
-    builder.finish()
+    builder.finish(Arc::default())
+}
+
+/// Range deletions with these sequence numbers.
+fn range_deletions(sequences: std::ops::Range<u64>) -> Result<Arc<RangeDeletions>, Error> {
+    let mut deletions = RangeDeletions::default();
+    for sequence in sequences {
+        let from = [b'a', u8::try_from(sequence % 200).unwrap_or_default()];
+        let keys = KeyRange::of_record(&from, if sequence % 3 == 0 { b"" } else { b"x" })?;
+        deletions.add(keys.expect("keys"), sequence, &[sequence]);
+    }
+    Ok(Arc::new(deletions))
 }
 
 fn open(folder: &dyn Folder, number: u64, cache_bytes: u64) -> Result<Arc<Table>, Error> {
@@ -92,16 +104,16 @@ fn assert_gets(table: &Table, entries: &[Owned]) -> Outcome {
         let key = &versions[0].0;
         for sequence in versions.iter().flat_map(|version| [version.1, version.1 + 1]) {
             let expected = versions.iter().find(|version| version.1 <= sequence);
-            let found = table.get(key, hash(key), sequence)?;
+            let found = table.get(Lookup::of(key, hash(key), sequence))?;
             let found = found.map(|found| (key.clone(), found.sequence, found.value));
             assert_eq!(found.as_ref(), expected, "{key:?} at {sequence}");
         }
         let before = versions[versions.len() - 1].1.checked_sub(1);
         if let Some(before) = before {
-            assert_eq!(table.get(key, hash(key), before)?, None);
+            assert_eq!(table.get(Lookup::of(key, hash(key), before))?, None);
         }
         let absent = [key, &b"\x07"[..]].concat();
-        assert_eq!(table.get(&absent, hash(&absent), u64::MAX)?, None);
+        assert_eq!(table.get(Lookup::of(&absent, hash(&absent), u64::MAX))?, None);
     }
     Ok(())
 }
@@ -129,6 +141,7 @@ fn assert_info(info: &TableInfo, entries: &[Owned]) {
         last_sequence: entries.iter().map(|entry| entry.1).max().unwrap_or(0),
         first_key: entries.first().map_or(Vec::new(), |entry| entry.0.clone()),
         last_key: entries.last().map_or(Vec::new(), |entry| entry.0.clone()),
+        range_deletions: Arc::default(),
     };
     assert_eq!(*info, expected);
 }
@@ -210,7 +223,8 @@ fn a_block_in_the_cache_is_not_read_again_and_the_cache_keeps_its_size() -> Outc
     let cache = Arc::new(BlockCache::new(100_000));
     let table = Table::open(&fixture.folder, 1, SALT, &cache)?;
     let key = &entries[1234].0;
-    let find = |table: &Table| table.get(key, hash(key), 9).map(|found| found.is_some());
+    let find =
+        |table: &Table| table.get(Lookup::of(key, hash(key), 9)).map(|found| found.is_some());
     assert!(find(&table)?);
     let after_one = cache.bytes();
     assert!((4096..20_000).contains(&after_one));
@@ -218,7 +232,7 @@ fn a_block_in_the_cache_is_not_read_again_and_the_cache_keeps_its_size() -> Outc
     std::fs::File::options().write(true).open(fixture.path(1))?.set_len(0)?;
     assert!(find(&table)? && cache.bytes() == after_one);
     let other = &entries[0].0;
-    assert!(table.get(other, hash(other), 9).is_err());
+    assert!(table.get(Lookup::of(other, hash(other), 9)).is_err());
     build(&fixture.folder, 2, &options(4096, Codec::None), &entries)?;
     assert_gets(&Table::open(&fixture.folder, 2, SALT, &cache)?, &entries)?;
     assert!(cache.bytes() <= 100_000);
@@ -254,5 +268,37 @@ fn a_table_has_the_bytes_in_the_format_description() -> Outcome {
         at = end;
     }
     assert!(format.contains(&lines.join("\n")), "{}", lines.join("\n"));
+    Ok(())
+}
+
+/// A table of nothing else, and one with entries: each has them after it is opened, and in a
+/// salvage, and a change of any bit of them is found.
+#[test]
+fn a_table_has_its_range_deletions_or_is_refused() -> Outcome {
+    let fixture = Fixture::new();
+    for (number, count) in [(1, 0), (2, 30)] {
+        let deletions = range_deletions(5..25)?;
+        let mut builder = TableBuilder::new(&fixture.folder, number, &options(300, Codec::Lz4))?;
+        let entries = numbered(count, 20);
+        entries.iter().try_for_each(|entry| builder.add(entry_of(entry)))?;
+        let info = builder.finish(deletions.clone())?;
+        assert_eq!((info.first_sequence, info.last_sequence), (5, 24));
+        assert_eq!(fixture.damages(number)?, []);
+        let table = open(&fixture.folder, number, 0)?;
+        assert_eq!((table.info(), &table.info().range_deletions), (&info, &deletions));
+        assert_gets(&table, &entries)?;
+        let file = TableFile::open(&fixture.folder, number, SALT)?.expect("a file");
+        assert_eq!(file.range_deletions()?, Some(deletions));
+        let sound = std::fs::read(fixture.path(number))?;
+        let at = usize::try_from(table.properties_at.offset)?;
+        for (at, bit) in (at..sound.len()).zip((0..8).cycle()) {
+            let mut bytes = sound.clone();
+            bytes[at] ^= 1 << bit;
+            fixture.write(number, &bytes);
+            assert!(!fixture.damages(number)?.is_empty(), "byte {at}");
+            let file = TableFile::open(&fixture.folder, number, SALT)?.expect("a file");
+            assert_eq!(file.range_deletions()?, None, "byte {at}");
+        }
+    }
     Ok(())
 }

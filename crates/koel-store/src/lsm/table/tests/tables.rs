@@ -23,7 +23,7 @@ fn made(seed: u64, count: usize, codec: Codec) -> Result<(Vec<u8>, Vec<Owned>), 
 fn assert_right_or_reported(table: &Arc<Table>, entries: &[Owned], random: &mut Random) {
     let damage = |error: &Error| matches!(error, Error::Damaged { .. });
     for entry in entries.iter().step_by(1 + random.below(8)) {
-        match table.get(&entry.0, hash(&entry.0), entry.1) {
+        match table.get(Lookup::of(&entry.0, hash(&entry.0), entry.1)) {
             Ok(found) => assert_eq!(found.map(|found| found.value), Some(entry.2.clone())),
             Err(error) => assert!(damage(&error), "{error}"),
         }
