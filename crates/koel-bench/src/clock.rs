@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use cpu_time::{ProcessTime, ThreadTime};
+use hdrhistogram::Histogram;
 
 /// Runs `work` and returns the CPU time it took, with its result.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
@@ -59,6 +60,54 @@ pub(crate) fn half_and_p99(mut times: Vec<Duration>) -> [f64; 2] {
     at_shares(&times, [0.5, 0.99]).map(|time| (each(time, 1) - clock).max(0.0))
 }
 
+/// The number of the longest times that are kept as they are.
+const KEPT: usize = 5;
+
+/// The longest time that a histogram tells from longer ones, in nanoseconds: an hour.
+const HOUR: u64 = 3_600_000_000_000;
+
+/// Times of any number of operations, in nanoseconds to two digits, and the longest as they are. It
+/// takes 40 kB, so that it is not seen in the memory of what is measured.
+pub(crate) struct Times {
+    all: Histogram<u64>,
+    /// The longest first.
+    longest: Vec<u64>,
+    /// The number of those above a millisecond.
+    pub(crate) above_ms: u64,
+}
+
+impl Times {
+    pub(crate) fn new() -> Self {
+        let all = Histogram::new_with_max(HOUR, 2).expect("two digits of so much");
+        Self { all, longest: Vec::with_capacity(KEPT + 1), above_ms: 0 }
+    }
+
+    pub(crate) fn add(&mut self, time: Duration) {
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.all.saturating_record(nanoseconds);
+        self.above_ms += u64::from(nanoseconds > 1_000_000);
+        if self.longest.len() < KEPT || nanoseconds > self.longest[KEPT - 1] {
+            let at = self.longest.partition_point(|&longer| longer > nanoseconds);
+            self.longest.insert(at, nanoseconds);
+            self.longest.truncate(KEPT);
+        }
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.all.len()
+    }
+
+    /// The longest time; 0 if there is none.
+    pub(crate) fn longest(&self) -> u64 {
+        self.longest.first().copied().unwrap_or(0)
+    }
+
+    /// The nanoseconds within which this share of the operations finished.
+    pub(crate) fn share(&self, share: f64) -> u64 {
+        self.all.value_at_quantile(share).min(self.longest())
+    }
+}
+
 /// Two readings of the wall clock, in nanoseconds.
 pub(crate) fn clock() -> f64 {
     let times = (0..100_000).map(|_| Instant::now().elapsed().as_nanos() as f64);
@@ -81,5 +130,19 @@ mod tests {
         assert_eq!(spread(&[3.0, 1.0, 2.0]), 1.0);
         assert_eq!((median(&[]), spread(&[])), (0.0, 0.0));
         assert_eq!(at_shares(&[1, 2, 3], [0.0, 0.5, 0.6, 1.0]), [1, 2, 3, 3]);
+    }
+
+    #[test]
+    fn the_longest_times_are_kept_as_they_are() {
+        let mut times = Times::new();
+        assert_eq!((times.count(), times.longest(), times.share(0.5)), (0, 0, 0));
+        for number in 0..1000 {
+            times.add(Duration::from_micros(1 + number * 7 % 1000));
+        }
+        times.add(Duration::from_nanos(2_345_678));
+        assert_eq!(times.longest, [2_345_678, 1_000_000, 999_000, 998_000, 997_000]);
+        assert_eq!((times.count(), times.above_ms, times.share(1.0)), (1001, 1, 2_345_678));
+        let half = times.share(0.5) as f64;
+        assert!((half / 501e3 - 1.0).abs() < 0.01, "{half}");
     }
 }

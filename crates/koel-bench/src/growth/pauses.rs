@@ -8,19 +8,15 @@
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
-use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 use testkit::keys::hashes;
 
 use super::curve::PRESENT;
-use crate::clock::{median, timed};
+use crate::clock::{Times, median, timed};
 use crate::subject::{Mode, insert_all};
 use crate::subjects::Growing;
 use crate::table::figure;
 use crate::{Failure, machine};
-
-/// From this many nanoseconds on an insert counts as a pause.
-const LONG: u64 = 1_000_000;
 
 /// The columns of [`cells`].
 pub(super) const PAUSES: [&str; 6] =
@@ -43,8 +39,8 @@ pub(super) fn apart(filter: &Growing, last: u64, rate: f64) -> Result<Value, Fai
     machine::apart(&[&size[..], &["--only", filter.name]].concat())
 }
 
-/// The latency of single inserts in nanoseconds; the number of those that took more than [`LONG`],
-/// and of clock readings that did, one after the other for as long as all those inserts; the peak
+/// The latency of single inserts in nanoseconds; the number of those that took more than a
+/// millisecond, and of clock readings that did, one after the other for as long as all those inserts; the peak
 /// memory of the process in excess of that before, relative to the bytes of the final table.
 pub(super) fn measure(filter: &Growing, last: u64, rate: f64) -> Value {
     let clock = median(&(0..1000).map(|_| timed(|| ()).0.as_secs_f64() * 1e9).collect::<Vec<_>>());
@@ -63,13 +59,13 @@ pub(super) fn measure(filter: &Growing, last: u64, rate: f64) -> Value {
     let [_, peak] = machine::resident_bytes();
     json!({
         "filter": filter.name,
-        "timed": times.all.len(),
+        "timed": times.count(),
         "p50_ns": times.share(0.5),
         "p99_ns": times.share(0.99),
         "p999_ns": times.share(0.999),
-        "longest_ns": times.longest,
-        "above_ms": times.long,
-        "idle_above_ms": idle(taken).long,
+        "longest_ns": times.longest(),
+        "above_ms": times.above_ms,
+        "idle_above_ms": idle(taken).above_ms,
         "peak_by_table": peak.saturating_sub(before) as f64 / growing.bytes() as f64,
     })
 }
@@ -81,29 +77,4 @@ fn idle(time: Duration) -> Times {
         times.add(timed(|| ()).0);
     }
     times
-}
-
-/// Nanoseconds of inserts, to two digits: the times themselves would be seen in the memory.
-struct Times {
-    all: Histogram<u64>,
-    longest: u64,
-    long: u64,
-}
-
-impl Times {
-    fn new() -> Self {
-        Self { all: Histogram::new(2).expect("two digits"), longest: 0, long: 0 }
-    }
-
-    fn add(&mut self, time: Duration) {
-        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.all.saturating_record(nanoseconds);
-        self.longest = self.longest.max(nanoseconds);
-        self.long += u64::from(nanoseconds > LONG);
-    }
-
-    /// The nanoseconds within which this share of the inserts finished.
-    fn share(&self, share: f64) -> u64 {
-        self.all.value_at_quantile(share).min(self.longest)
-    }
 }
