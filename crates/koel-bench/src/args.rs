@@ -38,6 +38,12 @@ pub(crate) enum Command {
     Ycsb(StoresArgs),
     /// The log store under overwrites: its share of dead bytes, and what compaction writes
     Overwrites(OverwritesArgs),
+    /// The longest puts and gets of stores that are loaded, overwritten, and opened after a kill;
+    /// `scripts/rocksdb` has RocksDB among them
+    Waits(WaitsArgs),
+    /// Writes into a store until `waits` kills it
+    #[command(hide = true)]
+    WriteUntilKilled(WriteUntilKilledArgs),
     /// Lookups and a mix of operations by several threads on one filter
     Threads(ThreadsArgs),
     /// Growable filters: their cost from a thousand keys on, and their pauses
@@ -151,6 +157,29 @@ pub(crate) struct OverwritesArgs {
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct WaitsArgs {
+    #[command(flatten)]
+    pub(crate) stores: StoresArgs,
+    /// Number of overwrites; as many as there are entries unless given
+    #[arg(long, value_parser = whole_number)]
+    pub(crate) overwrites: Option<u64>,
+    /// Bytes of keys and values that a process writes before it is killed
+    #[arg(long, value_parser = whole_number, default_value = "1e8")]
+    pub(crate) kill_bytes: u64,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct WriteUntilKilledArgs {
+    pub(crate) store: String,
+    pub(crate) folder: PathBuf,
+    /// Number of entries after which it may be killed
+    #[arg(value_parser = whole_number)]
+    pub(crate) keys: u64,
+    #[arg(value_parser = whole_number)]
+    pub(crate) value_bytes: u64,
 }
 
 #[derive(Clone, Debug, clap::Args)]

@@ -93,13 +93,30 @@ impl Times {
         }
     }
 
+    /// Runs an operation, and adds how long the caller waited for it.
+    pub(crate) fn time<T>(&mut self, operation: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let answer = operation();
+        self.add(start.elapsed());
+        answer
+    }
+
     pub(crate) fn count(&self) -> u64 {
         self.all.len()
+    }
+
+    pub(crate) fn mean(&self) -> f64 {
+        self.all.mean()
     }
 
     /// The longest time; 0 if there is none.
     pub(crate) fn longest(&self) -> u64 {
         self.longest.first().copied().unwrap_or(0)
+    }
+
+    /// The longest times in milliseconds, the longest first.
+    pub(crate) fn longest_ms(&self) -> Vec<f64> {
+        self.longest.iter().map(|&nanoseconds| nanoseconds as f64 / 1e6).collect()
     }
 
     /// The nanoseconds within which this share of the operations finished.
@@ -140,9 +157,9 @@ mod tests {
             times.add(Duration::from_micros(1 + number * 7 % 1000));
         }
         times.add(Duration::from_nanos(2_345_678));
-        assert_eq!(times.longest, [2_345_678, 1_000_000, 999_000, 998_000, 997_000]);
+        assert_eq!(times.longest_ms(), [2.345_678, 1.0, 0.999, 0.998, 0.997]);
         assert_eq!((times.count(), times.above_ms, times.share(1.0)), (1001, 1, 2_345_678));
         let half = times.share(0.5) as f64;
-        assert!((half / 501e3 - 1.0).abs() < 0.01, "{half}");
+        assert!((half / 501e3 - 1.0).abs() < 0.01 && (times.mean() / 503e3 - 1.0).abs() < 0.01);
     }
 }

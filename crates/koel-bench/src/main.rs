@@ -7,7 +7,8 @@
 //! * `whole`: merges and other operations on whole filters
 //! * `expiring`: filters that forget keys after a window
 //! * `stores`: Koel's stores and others; `runs`: absent keys in many unmerged runs; `ycsb`: its six
-//!   workloads; `overwrites`: the cost of the log store's compaction
+//!   workloads; `overwrites`: the cost of the log store's compaction; `waits`: the longest puts and
+//!   gets, while a store is loaded and overwritten and after its process was killed
 //! * `report`: the tables of docs/BENCHMARKS.md, by section; `scripts/plots` draws them
 //! * `figures`: keeps what these print in docs/figures, and writes it into the pages
 //!
@@ -51,6 +52,8 @@ fn main() -> ExitCode {
         Command::Runs(args) => stores::runs::run(&args),
         Command::Ycsb(args) => stores::workloads::ycsb(&args),
         Command::Overwrites(args) => stores::workloads::overwrites(&args),
+        Command::Waits(args) => stores::waits::run(&args),
+        Command::WriteUntilKilled(args) => stores::killed::write_until_killed(&args),
         Command::Threads(args) => threads::run(&args),
         Command::Growth(args) => growth::run(&args),
         Command::Report(args) => report::run(&args),

@@ -140,10 +140,11 @@ fn is_rule(line: &str) -> bool {
     line.starts_with("|-") && line.chars().all(|char| "|-: ".contains(char))
 }
 
-/// A text, a count or a figure, or `-`.
+/// A text, a count or a figure, several of them, or `-`.
 fn cell(value: &Value) -> String {
     match (value, value.as_u64()) {
         (Value::String(text), _) => text.clone(),
+        (Value::Array(values), _) => values.iter().map(cell).collect::<Vec<_>>().join(", "),
         (_, Some(count)) => grouped(count),
         _ => figure(value.as_f64()),
     }
@@ -191,9 +192,9 @@ mod tests {
         table.push(vec!["a".into(), "12".into()]);
         assert_eq!(table.markdown(), "| filter | mops |\n|--------|-----:|\n| a      |   12 |\n");
 
-        let row = json!({ "a": "x", "b": 1234, "c": 0.00123, "d": null, "e": 5 });
-        let table = Table::of(&[row], &[("a", ""), ("b", "b"), ("c", "c"), ("d", "d")]);
-        assert_eq!(table.markdown().lines().last(), Some("| x | 1,234 | 0.00123 | - |"));
+        let row = json!({ "a": "x", "b": 1234, "c": 0.00123, "d": null, "e": [5, 1.25] });
+        let table = Table::of(&[row], &["a", "b", "c", "d", "e"].map(|name| (name, name)));
+        assert_eq!(table.markdown().lines().last(), Some("| x | 1,234 | 0.00123 | - | 5, 1.25 |"));
         let rows = [json!({ "a": "x", "b": 1 }), json!({ "a": "y", "b": 2 })];
         assert!(Table::of_all(&rows).markdown().ends_with("|---|--:|\n| x | 1 |\n| y | 2 |\n"));
         let wide = json!({ "a": "x", "b": 1, "c": 2 });

@@ -6,6 +6,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
+/// It is there if it was compiled (`scripts/rocksdb`).
+const ROCKSDB: Option<&str> = if cfg!(rocksdb) { Some("rocksdb") } else { None };
+
 /// What the program prints for these arguments.
 fn printed(arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_koel-bench"));
@@ -225,8 +228,8 @@ fn stores_prints_an_object_for_each_store_and_they_read_what_they_wrote() {
         ["stores", "--keys", "3e3", "--queries", "1e3", "--value-bytes", "50", "--json"];
     let lines = objects(&printed(&arguments));
     let ours = ["koel", "koel-sized", "koel-one-segment", "koel-ordered", "koel-unguided"];
-    let names: BTreeSet<_> = ours.into_iter().chain(["candystore", "fjall", "redb"]).collect();
-    assert_eq!(texts(&lines, "store"), names);
+    let rivals = ["candystore", "fjall", "redb"].into_iter().chain(ROCKSDB);
+    assert_eq!(texts(&lines, "store"), ours.into_iter().chain(rivals).collect());
     for line in &lines {
         assert_eq!((&line["keys"], &line["value_bytes"]), (&3000.into(), &50.into()));
         for field in ["load_cpu_us", "thousands_per_second", "hit_cpu_ns", "miss_cpu_ns", "open_s"]
@@ -248,7 +251,7 @@ fn stores_prints_an_object_for_each_store_and_they_read_what_they_wrote() {
 fn runs_prints_an_object_for_each_store_and_number_of_runs() {
     let size = ["runs", "--runs", "1,3", "--keys", "3e3", "--queries", "500"];
     let lines = objects(&printed(&[&size[..], &["--json"]].concat()));
-    for store in ["koel-ordered", "fjall"] {
+    for store in ["koel-ordered", "fjall"].into_iter().chain(ROCKSDB) {
         let of_store: Vec<_> = lines.iter().filter(|line| line["store"] == store).collect();
         let runs: Vec<_> = of_store.iter().map(|line| line["runs"].as_u64().unwrap()).collect();
         assert_eq!(runs, [1, 3], "{store}");
@@ -290,6 +293,71 @@ fn overwrites_prints_an_object_for_each_load_and_the_log_stays_small() {
     }
     let text = printed(&["overwrites", "--keys", "1e3", "--rounds", "1"]);
     assert_eq!(text.matches("of the keys, by").count(), 2, "{text}");
+}
+
+#[test]
+fn waits_prints_an_object_for_each_store_and_phase() {
+    let size = ["waits", "--keys", "3e3", "--queries", "500", "--kill-bytes", "1e6"];
+    let lines = objects(&printed(&[&size[..], &["--overwrites", "2e3", "--json"]].concat()));
+    let stores = texts(&lines, "store");
+    assert!(stores.is_superset(&["koel", "koel-ordered", "fjall", "redb"].into()), "{stores:?}");
+    assert!(ROCKSDB.is_none_or(|name| stores.contains(name)), "{stores:?}");
+    let phases: Vec<_> = lines.iter().map(|line| line["phase"].as_str().unwrap()).collect();
+    assert_eq!(phases, ["load", "overwrites", "gets", "killed"].repeat(stores.len()));
+    let number = |line: &Value, field: &str| line[field].as_f64().unwrap();
+    for line in lines.iter().filter(|line| line["phase"] == "load") {
+        // Of redb three batches of a thousand; of the others at least five puts.
+        for (kind, least) in [("puts", 3), ("hits", 5), ("misses", 5)] {
+            let longest = line[format!("longest_{kind}_ms")].as_array().unwrap();
+            assert!((least..=5).contains(&longest.len()), "{line}");
+            assert!(longest.is_sorted_by(|one, other| one.as_f64() >= other.as_f64()), "{line}");
+        }
+        let longest = line["longest_puts_ms"][0].as_f64().unwrap();
+        assert!(number(line, "put_p9999_us") <= longest * 1e3, "{line}");
+    }
+    for line in lines.iter().filter(|line| !line["written"].is_null() && line["kept"].is_null()) {
+        assert!(number(line, "written") >= 1.0 && number(line, "disk") >= 1.0, "{line}");
+    }
+    for line in lines.iter().filter(|line| line["phase"] == "killed") {
+        // Of 8,621 entries, half were synced. redb writes a thousand at once.
+        let [synced, written] = ["synced", "written"].map(|field| line[field].as_u64().unwrap());
+        assert!((4310..=5000).contains(&synced) && (8621..=9000).contains(&written), "{line}");
+        assert!(number(line, "open_s") > 0.0 && number(line, "hit_mean_us") > 0.0, "{line}");
+        // It writes each batch to the system, so a kill of the process loses none.
+        let is_koel = line["store"].as_str().unwrap().starts_with("koel");
+        assert!(!is_koel || number(line, "kept") == 1.0, "{line}");
+        assert!((0.0..=1.0).contains(&number(line, "kept")), "{line}");
+    }
+}
+
+#[test]
+fn waits_prints_a_table_for_each_phase() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let size = ["waits", "--keys", "1e3", "--queries", "100", "--kill-bytes", "1e5"];
+    let text = printed(&[&size[..], &["--only", "koel-ordered", "--dir", path]].concat());
+    let rows: Vec<_> = text.lines().filter(|line| line.starts_with("| koel-ordered ")).collect();
+    assert_eq!(rows.len(), 4, "{text}");
+    // Five longest times in a cell.
+    assert_eq!(rows[0].split(" | ").filter(|cell| cell.matches(", ").count() == 4).count(), 3);
+    assert!(text.contains("1,000 overwrites") && text.contains("koel-ordered: "), "{text}");
+    assert_eq!(std::fs::read_dir(path).unwrap().count(), 0, "nothing is left behind");
+}
+
+/// It would measure a store that was closed, or has too little in it.
+#[test]
+fn waits_fails_if_the_process_that_it_kills_ends_by_itself() {
+    let endings = [("trap '' XFSZ", "exit status: 1"), ("true", "SIGXFSZ")];
+    for (first, ending) in endings {
+        let run = "ulimit -f 20000 && exec \"$0\" waits --only koel-ordered --keys 10 --queries 1";
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{first}; {run}"), env!("CARGO_BIN_EXE_koel-bench")]);
+        let output = shell.output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        let is_told = error.contains("ended by itself") && error.contains(ending);
+        assert!(!output.status.success() && is_told, "{error}");
+        assert!(output.stdout.is_empty(), "figures of other phases alone would seem complete");
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ const STARTS: usize = 1 << 16;
 
 /// The CPU time of this thread is read after this many entries: often enough to see a pause of a
 /// millisecond, seldom enough to cost nothing.
-const GROUP: u64 = 64;
+const GROUP: usize = 64;
 
 /// Keys and values by number.
 pub(super) struct Entries {
@@ -46,31 +46,49 @@ impl Entries {
     pub(super) fn put_all<'a>(
         &'a self,
         at_once: usize,
+        write: impl FnMut(&[(Key, &'a [u8])]) -> Result<(), Failure>,
+    ) -> Result<[Duration; 2], Failure> {
+        self.put_each((0..self.keys).map(|number| (number, number)), at_once, write)
+    }
+
+    /// The same for entries by the numbers of their keys and values.
+    pub(super) fn put_each<'a>(
+        &'a self,
+        mut numbers: impl Iterator<Item = (u64, u64)>,
+        at_once: usize,
         mut write: impl FnMut(&[(Key, &'a [u8])]) -> Result<(), Failure>,
     ) -> Result<[Duration; 2], Failure> {
         let mut batch: Vec<(Key, &[u8])> = Vec::with_capacity(at_once);
         let (mut longest, mut busiest) = (Duration::ZERO, Duration::ZERO);
         let (mut before, mut busy) = (Instant::now(), ThreadTime::now());
-        for number in 0..self.keys {
-            batch.push((key(number), self.value(number)));
-            if batch.len() == at_once || number + 1 == self.keys {
-                write(&batch)?;
-                batch.clear();
-                let now = Instant::now();
-                longest = longest.max(now - before);
-                before = now;
+        let mut group = 0;
+        loop {
+            let entries = numbers.by_ref().take(at_once);
+            batch.extend(entries.map(|(number, value)| (key(number), self.value(value))));
+            if batch.is_empty() {
+                return Ok([longest, busiest]);
             }
-            if number % GROUP == GROUP - 1 {
+            write(&batch)?;
+            let now = Instant::now();
+            longest = longest.max(now - before);
+            before = now;
+            group += batch.len();
+            if group >= GROUP {
                 busiest = busiest.max(busy.elapsed());
-                busy = ThreadTime::now();
+                (busy, group) = (ThreadTime::now(), 0);
             }
+            batch.clear();
         }
-        Ok([longest, busiest])
+    }
+
+    /// The bytes of a key and its value.
+    pub(super) fn entry_bytes(&self) -> u64 {
+        (size_of::<Key>() + self.value_bytes) as u64
     }
 
     /// The bytes of all keys and values.
     pub(super) fn bytes(&self) -> u64 {
-        self.keys * (size_of::<Key>() + self.value_bytes) as u64
+        self.keys * self.entry_bytes()
     }
 
     /// The number of a present key, in random order.

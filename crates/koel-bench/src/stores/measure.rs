@@ -59,16 +59,7 @@ impl Plan {
         let store = (subject.open)(folder.path(), self.entries.keys)?;
         self.load(&*store, &mut row)?;
         row["disk"] = json!(self.share(disk_bytes(folder.path())?));
-        let mut ask = |kind: &str, present, number: &dyn Fn(u64) -> u64| {
-            let gets = self.ask(&*store, present, number, |store| store.reads())?;
-            row[format!("{kind}_cpu_ns")] = json!(gets.cpu);
-            row[format!("{kind}_p50_ns")] = json!(gets.timed[0]);
-            row[format!("{kind}_p99_ns")] = json!(gets.timed[1]);
-            row[format!("reads_per_{kind}")] = json!(gets.counted);
-            Ok::<_, Failure>(())
-        };
-        ask("hit", true, &|query| self.entries.present(query))?;
-        ask("miss", false, &|query| self.entries.absent(query))?;
+        self.ask_both(&*store, &mut row)?;
         row["scan_us"] = json!(subject.scans.then(|| self.scan(&*store)).transpose()?);
         let index = store.index_bytes().map(|bytes| bytes as f64 / self.entries.keys as f64);
         row["index_bytes_per_key"] = json!(index);
@@ -119,8 +110,23 @@ impl Plan {
         Ok(())
     }
 
-    fn share(&self, bytes: u64) -> f64 {
+    /// Bytes relative to those of all keys and values.
+    pub(super) fn share(&self, bytes: u64) -> f64 {
         bytes as f64 / self.entries.bytes() as f64
+    }
+
+    /// Gets present keys, then absent ones.
+    pub(super) fn ask_both(&self, store: &dyn Store, row: &mut Value) -> Result<(), Failure> {
+        let mut ask = |kind: &str, present, number: &dyn Fn(u64) -> u64| {
+            let gets = self.ask(store, present, number, |store| store.reads())?;
+            row[format!("{kind}_cpu_ns")] = json!(gets.cpu);
+            row[format!("{kind}_p50_ns")] = json!(gets.timed[0]);
+            row[format!("{kind}_p99_ns")] = json!(gets.timed[1]);
+            row[format!("reads_per_{kind}")] = json!(gets.counted);
+            Ok::<_, Failure>(())
+        };
+        ask("hit", true, &|query| self.entries.present(query))?;
+        ask("miss", false, &|query| self.entries.absent(query))
     }
 
     /// Gets the keys whose numbers `number` yields, all present or all absent.
@@ -182,14 +188,8 @@ impl Plan {
     fn compare(&self, store: &dyn Store) -> Result<(), Failure> {
         for query in 0..COMPARED {
             let number = self.entries.present(query);
-            let mut same = false;
-            store.get(&key(number), &mut |value| same = value == self.entries.value(number))?;
-            if !same {
-                return Err(format!("entry {number} is wrong after reopening").into());
-            }
-            if store.get(&key(self.entries.absent(query)), &mut |_| ())? {
-                return Err("an absent key was found after reopening".into());
-            }
+            expect(store, number, Some(self.entries.value(number)))?;
+            expect(store, self.entries.absent(query), None)?;
         }
         Ok(())
     }
@@ -214,6 +214,19 @@ impl Plan {
             times.push(start.elapsed());
         }
         Ok([clock(), key, half_and_p99(times)[0]])
+    }
+}
+
+/// Gets a key by its number, and fails unless it has this value or, if there is none, is absent.
+pub(super) fn expect(store: &dyn Store, number: u64, value: Option<&[u8]>) -> Result<(), Failure> {
+    let mut same = false;
+    let found = store.get(&key(number), &mut |found| same = Some(found) == value)?;
+    match (found, value) {
+        (false, None) => Ok(()),
+        (true, Some(_)) if same => Ok(()),
+        (true, Some(_)) => Err(format!("entry {number} has a wrong value").into()),
+        (true, None) => Err(format!("entry {number} was found and is absent").into()),
+        (false, Some(_)) => Err(format!("entry {number} is missing").into()),
     }
 }
 

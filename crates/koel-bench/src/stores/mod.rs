@@ -5,10 +5,12 @@
 //! |---|---|
 //! | `entries.rs` | keys and values |
 //! | `subject.rs` | the trait of every store |
-//! | `koel.rs`, `fjall.rs`, `redb.rs`, `candystore.rs` | their settings and calls |
+//! | `koel.rs`, `fjall.rs`, `redb.rs`, `candystore.rs`, `rocksdb.rs` | their settings and calls |
 //! | `measure.rs`, `process.rs` | the measurement |
 //! | `runs.rs` | absent keys in stores with many unmerged runs |
 //! | `workloads.rs` | `ycsb`, and `overwrites`: the cost of compaction |
+//! | `waits.rs` | `waits`: the longest puts and gets while a store is loaded and overwritten |
+//! | `killed.rs` | its gets after the process that wrote was killed |
 //!
 //! All data is in the page cache. To add a store, write a file with a type that implements
 //! [`Store`], and add a line to [`SUBJECTS`].
@@ -16,12 +18,16 @@
 mod candystore;
 mod entries;
 mod fjall;
+pub(crate) mod killed;
 mod koel;
 mod measure;
 mod process;
 mod redb;
+#[cfg(rocksdb)]
+mod rocksdb;
 pub(crate) mod runs;
 mod subject;
+pub(crate) mod waits;
 pub(crate) mod workloads;
 
 use std::path::Path;
@@ -92,6 +98,15 @@ static SUBJECTS: &[Subject] = &[
     Subject {
         unmerged: Some(fjall::unmerged),
         ..tree("fjall", fjall::open, "single puts; no compression; a cache of 256 MiB")
+    },
+    #[cfg(rocksdb)]
+    Subject {
+        unmerged: Some(rocksdb::unmerged),
+        ..tree(
+            "rocksdb",
+            rocksdb::open,
+            "RocksDB 11.8; single puts, unsynced; memtables of 64 MiB, as Koel's; a cache of 256 MiB; Bloom filters of 10 bits per key; no compression; two background threads",
+        )
     },
     tree(
         "redb",
@@ -195,6 +210,11 @@ fn page(rows: &[Value], args: &StoresArgs, [clock, key, lines]: [f64; 3]) {
     for columns in TABLES {
         println!("{}", Table::of(rows, columns).markdown());
     }
+    notes(rows);
+}
+
+/// How the stores of a table were set.
+fn notes(rows: &[Value]) {
     let is_shown = |name: &str| rows.iter().any(|row| row["store"] == name);
     for subject in SUBJECTS.iter().filter(|subject| is_shown(subject.name)) {
         println!("{}: {}", subject.name, subject.note);
