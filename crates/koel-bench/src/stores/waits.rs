@@ -66,6 +66,9 @@ pub(crate) fn run(args: &WaitsArgs) -> Result<(), Failure> {
         let rows = measure(&plan, subject, args)?;
         if args.stores.json {
             print(&rows, true);
+        } else {
+            // A run that takes hours shows what it has, should a later store fail.
+            rows.iter().for_each(|row| eprintln!("{row}"));
         }
         Ok(rows)
     })?;
