@@ -40,8 +40,9 @@ pub(super) fn apart(filter: &Growing, last: u64, rate: f64) -> Result<Value, Fai
 }
 
 /// The latency of single inserts in nanoseconds; the number of those that took more than a
-/// millisecond, and of clock readings that did, one after the other for as long as all those inserts; the peak
-/// memory of the process in excess of that before, relative to the bytes of the final table.
+/// millisecond, and of clock readings that did, one after the other for as long as all those
+/// inserts; the peak memory of the process in excess of that before, relative to the bytes of the
+/// final table.
 pub(super) fn measure(filter: &Growing, last: u64, rate: f64) -> Value {
     let clock = median(&(0..1000).map(|_| timed(|| ()).0.as_secs_f64() * 1e9).collect::<Vec<_>>());
     let clock = Duration::from_secs_f64(clock / 1e9);

@@ -1,10 +1,10 @@
-//! `waits`: what the callers of a store wait for. One thread loads each store with single puts, then
-//! overwrites random keys. Beside every 16th put it gets a present and an absent key. Every call is
-//! timed by the wall clock, so quiet machines tell more than busy ones.
+//! `waits`: what the callers of a store wait for. One thread loads each store with single puts,
+//! then overwrites random keys. Beside every 16th put it gets a present and an absent key. Every
+//! call is timed by the wall clock, so quiet machines tell more than busy ones.
 //!
 //! | phase | what is measured |
 //! |---|---|
-//! | load | the longest puts and gets; bytes written for each byte put; bytes on disk for each live one |
+//! | load | the longest puts and gets; bytes written for each byte put, and on disk |
 //! | overwrites | the same |
 //! | gets | gets in the store that rests: `measure.rs` |
 //! | killed | opening after a kill, and the first gets: `killed.rs` |
