@@ -1,7 +1,7 @@
 //! A guide against the exact runs of each hash: flushes and merges that it follows late, merges
 //! that drop keys, hot keys, keys that share fingerprints and buckets, and few bits of id.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tempfile::TempDir;
 use testkit::keys::{hashes, splitmix64};
@@ -257,6 +257,22 @@ fn hot_keys_in_all_runs_are_in_the_stash_and_take_no_growth() {
     model.merge(u64::MAX, 0);
     model.follow();
     assert_eq!((model.guide.named().collect::<Vec<_>>(), model.runs.len()), (vec![(33, 1000)], 1));
+}
+
+/// Each pair in the stash costs a long search: with 1 % of them, a guide of 6 million pairs took
+/// half a minute, and merged runs stayed on disk as long.
+#[test]
+fn keys_that_are_in_some_runs_get_slots() {
+    let all: Vec<u64> = hashes(1, 40_000).collect();
+    let mut model = Model::new(5, 1);
+    model.flush(all.clone());
+    for run in 0..5 {
+        let draws: BTreeSet<u64> = hashes(run + 2, 12_000).map(|hash| hash % 40_000).collect();
+        model.flush(draws.into_iter().map(|at| all[usize::try_from(at).unwrap()]).collect());
+        model.follow();
+        let (stashed, pairs) = (model.guide.side_len(), model.guide.pairs());
+        assert!(stashed <= 16 + pairs / 10_000, "{stashed} of {pairs}");
+    }
 }
 
 #[test]
