@@ -1,16 +1,39 @@
-//! What an ordered store makes its callers wait for, and what it writes: the longest puts and gets
-//! of a load, bytes written, reads of a store that was just opened, before it has a guide, and the
-//! memory of a compaction.
+//! What an ordered store makes its callers wait for, what it writes, and the space that it takes:
+//! the longest puts and gets of a load, bytes written, bytes on disk, reads of a store that was just
+//! opened, before it has a guide, and the memory of a compaction.
 //!
 //! `cargo run --release -p koel-store --example waits -- FOLDER ENTRIES OVERWRITES`: entries of 116
-//! bytes that do not compress, and puts that overwrite random ones of them. Without arguments it
-//! takes 50,000 entries and 10,000 overwrites, in a folder that is removed afterwards.
+//! bytes that do not compress, and puts that overwrite random ones of them. Behind these stand, if
+//! they are to differ, `VALUE_BYTES POLICY RATIO EXTRA_PERCENT`: by default 100, `lazy` (or
+//! `levelled`, `tiered`), 5, and `none` for no bound of the space. Without arguments it takes 50,000
+//! entries and 10,000 overwrites, in a folder that is removed afterwards.
 
 use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use koel_store::{Compression, Durability, LsmOptions, LsmStats, LsmStore};
+use koel_store::{CompactionPolicy, Compression, Durability, LsmOptions, LsmStats, LsmStore};
+
+/// How often the folder is looked at while overwrites go on.
+const LOOKS: u64 = 200;
+
+/// What is put, and where.
+struct Load<'a> {
+    folder: &'a Path,
+    entries: u64,
+    value_bytes: usize,
+}
+
+impl Load<'_> {
+    /// Bytes of all files for each byte of live keys and values. A file may go meanwhile.
+    fn space(&self) -> std::io::Result<f64> {
+        let mut bytes = 0;
+        for file in std::fs::read_dir(self.folder)? {
+            bytes += file?.metadata().map_or(0, |file| file.len());
+        }
+        Ok(bytes as f64 / (self.entries * (16 + self.value_bytes as u64)) as f64)
+    }
+}
 
 /// What the slowest calls took, the slowest first.
 struct Slowest(Vec<(Duration, u64)>);
@@ -52,12 +75,10 @@ fn key(number: u64) -> [u8; 16] {
     key
 }
 
-fn value(number: u64) -> [u8; 100] {
-    let mut value = [0; 100];
+fn fill(value: &mut [u8], number: u64) {
     for (part, bytes) in (0..).zip(value.chunks_mut(8)) {
         bytes.copy_from_slice(&random(number << 8 | part).to_le_bytes()[..bytes.len()]);
     }
-    value
 }
 
 /// Bytes written for each byte put between two moments.
@@ -66,11 +87,19 @@ fn written(before: &LsmStats, after: &LsmStats) -> f64 {
     (all(after) - all(before)) as f64 / (after.user_bytes - before.user_bytes) as f64
 }
 
-fn put_all(store: &LsmStore, numbers: impl Iterator<Item = u64>) -> Result<(), Box<dyn Error>> {
+fn put_all(
+    store: &LsmStore,
+    load: &Load<'_>,
+    count: u64,
+    number: impl Fn(u64) -> u64,
+) -> Result<(), Box<dyn Error>> {
+    let step = (count / LOOKS).max(1);
+    let (mut value, mut space) = (vec![0; load.value_bytes], Vec::new());
     let [mut puts, mut hits, mut misses] = [(); 3].map(|()| Slowest(Vec::new()));
     let (before, start) = (store.stats(), Instant::now());
-    for (number, count) in numbers.zip(0..) {
-        let value = value(count);
+    for count in 0..count {
+        let number = number(count);
+        fill(&mut value, count);
         puts.time(count, || store.put(&key(number), &value, Durability::None))?;
         if count % 16 == 0 {
             let there = random(count) % (number + 1).min(count + 1);
@@ -78,6 +107,9 @@ fn put_all(store: &LsmStore, numbers: impl Iterator<Item = u64>) -> Result<(), B
             assert!(found.is_some(), "entry {there} is lost");
             let found = misses.time(count, || store.get(&key(u64::MAX - count)))?;
             assert!(found.is_none(), "an absent key has a value");
+        }
+        if count % step == 0 {
+            space.push(load.space()?);
         }
     }
     let seconds = start.elapsed().as_secs_f64();
@@ -88,6 +120,9 @@ fn put_all(store: &LsmStore, numbers: impl Iterator<Item = u64>) -> Result<(), B
     let written = written(&before, &stats);
     let stalled = stats.stalled_micros / 1000;
     println!("{seconds:.1} s, {written:.2} bytes written a byte, stalled {stalled} ms");
+    let (mean, most) = (space.iter().sum::<f64>() / space.len() as f64, space.iter().copied());
+    let most = most.fold(0.0, f64::max);
+    println!("on disk: {mean:.2} bytes a live byte on average, {most:.2} at most");
     Ok(())
 }
 
@@ -123,23 +158,46 @@ fn ask(store: &LsmStore) -> Result<(), Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match &arguments[..] {
-        [] => measure(tempfile::tempdir()?.path(), 50_000, 10_000),
-        [folder, entries, overwrites] => {
-            measure(Path::new(folder), entries.parse()?, overwrites.parse()?)
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let options = LsmOptions::default().compression(Compression::None);
+    let (folder, counts, rest) = match &arguments[..] {
+        [] => (None, (50_000, 10_000), &[][..]),
+        [folder, entries, overwrites, rest @ ..] => {
+            (Some(Path::new(folder)), (entries.parse()?, overwrites.parse()?), rest)
         }
-        _ => Err("give a folder, a number of entries and a number of overwrites".into()),
+        _ => return Err("give a folder, a number of entries and a number of overwrites".into()),
+    };
+    let (value_bytes, options) = match rest {
+        [] => (100, options),
+        [value_bytes, policy, ratio, percent] => {
+            let options = options.policy(policy_of(policy)?).ratio(ratio.parse()?);
+            let percent = if *percent == "none" { u32::MAX } else { percent.parse()? };
+            (value_bytes.parse()?, options.extra_space_percent(percent))
+        }
+        _ => return Err("give all of VALUE_BYTES POLICY RATIO EXTRA_PERCENT, or none".into()),
+    };
+    let temporary = tempfile::tempdir()?;
+    let folder = folder.unwrap_or(temporary.path());
+    measure(&options, &Load { folder, entries: counts.0, value_bytes }, counts.1)
+}
+
+fn policy_of(name: &str) -> Result<CompactionPolicy, String> {
+    match name {
+        "lazy" => Ok(CompactionPolicy::LazyLevelled),
+        "levelled" => Ok(CompactionPolicy::Levelled),
+        "tiered" => Ok(CompactionPolicy::Tiered),
+        _ => Err(format!("there is no policy {name}: lazy, levelled or tiered")),
     }
 }
 
-fn measure(folder: &Path, entries: u64, overwrites: u64) -> Result<(), Box<dyn Error>> {
-    let open = || LsmOptions::default().compression(Compression::None).open(folder);
-    let store = open()?;
+fn measure(options: &LsmOptions, load: &Load<'_>, overwrites: u64) -> Result<(), Box<dyn Error>> {
+    let open = || options.clone().open(load.folder);
+    let (store, entries) = (open()?, load.entries);
     println!("{entries} entries");
-    put_all(&store, 0..entries)?;
+    put_all(&store, load, entries, |number| number)?;
     if overwrites > 0 {
         println!("{overwrites} overwrites");
-        put_all(&store, (0..overwrites).map(|number| random(!number) % entries))?;
+        put_all(&store, load, overwrites, |number| random(!number) % entries)?;
     }
     let start = Instant::now();
     store.close()?;
@@ -147,8 +205,7 @@ fn measure(folder: &Path, entries: u64, overwrites: u64) -> Result<(), Box<dyn E
     let start = Instant::now();
     let store = open()?;
     println!("opened in {:.2} s", start.elapsed().as_secs_f64());
-    let live = entries * 116;
-    println!("{:.2} bytes on disk a byte", store.stats().table_bytes() as f64 / live as f64);
+    println!("on disk after closing: {:.2} bytes a live byte", load.space()?);
     ask(&store)?;
     let (before, start) = (most_memory(), Instant::now());
     store.compact()?;

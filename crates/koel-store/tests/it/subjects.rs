@@ -211,6 +211,7 @@ impl Subject for LsmStore {
             .policy(policies[index(of(&[0, 1, 2]))])
             .ratio(u32::try_from(of(&[2, 3, 5])).unwrap())
             .compression(compressions[index(of(&[0, 1, 2]))])
+            .extra_space_percent(u32::try_from(of(&[10, 100, u32::MAX.into()])).unwrap())
             .few_entries(index(of(&[0, 3, 1000])))
             .guide(u32::try_from(of(&[0, 2, 3, 4, 5, 5])).unwrap(), of(&[1, 100, 10_000]))
     }
