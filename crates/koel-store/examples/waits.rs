@@ -1,12 +1,12 @@
 //! What an ordered store makes its callers wait for, what it writes, and the space that it takes:
-//! the longest puts and gets of a load, bytes written, bytes on disk, reads of a store that was just
-//! opened, before it has a guide, and the memory of a compaction.
+//! the longest puts and gets of a load, bytes written, bytes on disk, reads of a store that was
+//! just opened, before it has a guide, and the memory of a compaction.
 //!
 //! `cargo run --release -p koel-store --example waits -- FOLDER ENTRIES OVERWRITES`: entries of 116
 //! bytes that do not compress, and puts that overwrite random ones of them. Behind these stand, if
 //! they are to differ, `VALUE_BYTES POLICY RATIO EXTRA_PERCENT`: by default 100, `lazy` (or
-//! `levelled`, `tiered`), 5, and `none` for no bound of the space. Without arguments it takes 50,000
-//! entries and 10,000 overwrites, in a folder that is removed afterwards.
+//! `levelled`, `tiered`), 5, and `none` for no bound of the space. Without arguments it takes
+//! 50,000 entries and 10,000 overwrites, in a folder that is removed afterwards.
 
 use std::error::Error;
 use std::path::Path;

@@ -4,7 +4,7 @@
 //! before. Levels follow from sizes, so nothing about them is stored. A run counts as part of the
 //! level of a younger one if that is deeper, so levels never decrease with age.
 //!
-//! * When all runs but the last one have more bytes than the bound for space allows, all are merged.
+//! * When all runs but the last one have more bytes than the bound for space, all are merged.
 //! * A level with more runs than allowed is merged into one run. If that would make the next level
 //!   too long, its runs are merged in the same step.
 //! * A run that is mostly tombstones is merged with the next one, if that is not much larger.

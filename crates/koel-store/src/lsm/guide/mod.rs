@@ -281,9 +281,9 @@ impl Guide {
         Ok(has_room && !self.is_crowded(pairs))
     }
 
-    /// Whether more than 0.01 % of the pairs are in the stash, and a larger maplet may help. At half
-    /// the load it would not. Each of them costs a search of some 0.2 ms, and merged runs stay on
-    /// disk until the guide has followed.
+    /// Whether more than 0.01 % of the pairs are in the stash, and a larger maplet may help: not at
+    /// half the load. Each of them costs a search of some 0.2 ms, and merged runs stay on disk
+    /// until the guide has followed.
     fn is_crowded(&self, pairs: u64) -> bool {
         let crowded = self.maplet.stashed_pairs();
         crowded > 16 + pairs / 10_000 && self.maplet.capacity() / 2 < pairs
