@@ -131,9 +131,10 @@ impl LsmOptions {
     /// Sets how many bytes all runs but the last one may have together, in percent of its bytes: 10
     /// or more. With more, all runs are merged. By default there is no bound.
     ///
-    /// It bounds the space of a store whose keys are overwritten. With random keys, 50 makes the
-    /// tables take at most 1.5 bytes for each live one in place of up to 2.8, and writes a tenth to
-    /// a third more. While a merge goes on, its output needs space in addition.
+    /// It bounds the space of a store whose keys are overwritten. With random keys and 50, the
+    /// entries in tables take at most 1.5 bytes for each live one in place of up to 2.8, as
+    /// computed, and a tenth to a third more is written. The log, and while a merge goes on its
+    /// output, need space in addition. docs/ORDERED-STORE.md has what was measured.
     #[must_use]
     pub fn extra_space_percent(mut self, percent: u32) -> Self {
         self.extra_space_percent = percent.max(10);
