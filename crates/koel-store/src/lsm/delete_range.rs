@@ -2,8 +2,9 @@
 //!
 //! A range with few entries is deleted key by key: then merges drop them as any others, and reads
 //! have nothing more to ask. The keys are found before the lock of the writer is taken, and under
-//! it nothing in the range may have changed, as in a transaction. A range that keeps changing, or
-//! that has more entries, is deleted with one record (`range_deletions.rs`), whatever is in it.
+//! it nothing in the range may have changed, as in a transaction. A range that keeps changing, that
+//! has more entries, or whose keys are too many for a batch is deleted with one record
+//! (`range_deletions.rs`), whatever is in it.
 //!
 //! So there are few range deletions, each of which stands for many entries. Should they take more
 //! than [`MOST_BYTES`] of memory nevertheless, everything is merged first, after which none is
@@ -47,6 +48,7 @@ impl Store {
             let is_unchanged = || self.check_unchanged([], slice::from_ref(&span), sequence);
             match self.write_if(&batch, durability, is_unchanged) {
                 Err(Error::Conflict) => {}
+                Err(Error::BatchTooLarge { .. }) => break,
                 ended => return ended,
             }
         }
@@ -89,15 +91,14 @@ impl Store {
 
     /// Merges everything if range deletions take too much memory.
     pub(super) fn make_room_for_ranges(&self) -> Result<(), Error> {
-        let is_full = || self.state.load().range_deletions.bytes() > MOST_BYTES;
-        if is_full() {
+        let held = || self.state.load().range_deletions.bytes();
+        if held() > MOST_BYTES {
             self.compact()?;
         }
-        if is_full() {
-            let bytes = self.state.load().range_deletions.bytes();
-            return Err(Error::RangesHeld { bytes, max: MOST_BYTES });
+        match held() {
+            bytes if bytes > MOST_BYTES => Err(Error::RangesHeld { bytes, max: MOST_BYTES }),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

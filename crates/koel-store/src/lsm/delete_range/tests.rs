@@ -60,3 +60,15 @@ fn snapshots_that_keep_too_many_range_deletions_are_named() -> Outcome {
     assert_eq!(store.iter()?.count(), 0);
     Ok(())
 }
+
+/// The deletions of its keys would be a batch that the store refuses.
+#[test]
+fn a_range_is_deleted_whatever_the_size_of_a_batch() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let options = LsmOptions::default().max_batch_bytes(100).background(false).seed(1);
+    let store = options.open(folder.path())?;
+    (0..50).try_for_each(|number| store.put(&key(number), b"1815", NONE))?;
+    store.delete_range(key(10)..key(40), NONE)?;
+    assert_eq!(store.iter()?.count(), 20);
+    Ok(())
+}
