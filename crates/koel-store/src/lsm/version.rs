@@ -191,8 +191,8 @@ impl State {
         )
     }
 
-    /// Returns a cursor for each memtable, and for each run that has entries after `sequence`,
-    /// with entries of which a range was deleted since.
+    /// Returns a cursor for each memtable, and for each run that has entries after `sequence`. It
+    /// shows all entries, also those that a range deletion hides.
     pub(super) fn cursors_after(&self, sequence: u64) -> Vec<Box<dyn Cursor>> {
         self.sources_after(sequence).map(|(cursor, _)| cursor).collect()
     }

@@ -26,6 +26,12 @@ struct Store {
     last_range_deletion: AtomicU64,
 }
 
+/// Runs calls of a store in a thread.
+fn beside(store: &Arc<Store>, calls: fn(&Store)) -> thread::JoinHandle<()> {
+    let store = store.clone();
+    thread::spawn(move || calls(&store))
+}
+
 impl Store {
     fn new() -> Arc<Self> {
         let active = Arc::new(AtomicU64::new(0));
@@ -86,17 +92,11 @@ fn a_reader_sees_every_write_that_was_visible_before_whatever_is_switched() {
     loom::model(|| {
         let store = Store::new();
         store.write(1);
-        let writer = {
-            let store = store.clone();
-            thread::spawn(move || {
-                store.seal();
-                store.write(2);
-            })
-        };
-        let flusher = {
-            let store = store.clone();
-            thread::spawn(move || store.flush())
-        };
+        let writer = beside(&store, |store| {
+            store.seal();
+            store.write(2);
+        });
+        let flusher = beside(&store, Store::flush);
         let before = store.visible.load(Ordering::Acquire);
         let found = store.read();
         assert!(found >= before, "a read misses version {before}, and finds {found}");
@@ -112,14 +112,11 @@ fn a_reader_sees_a_range_deletion_as_soon_as_what_was_written_after_it() {
     loom::model(|| {
         let store = Store::new();
         store.write(1);
-        let writer = {
-            let store = store.clone();
-            thread::spawn(move || {
-                store.delete_range(2);
-                store.seal();
-                store.write(3);
-            })
-        };
+        let writer = beside(&store, |store| {
+            store.delete_range(2);
+            store.seal();
+            store.write(3);
+        });
         let before = store.visible.load(Ordering::Acquire);
         match store.read() {
             1 => assert!(before < 2, "a deleted version"),
