@@ -5,6 +5,7 @@
 
 use alloc::boxed::Box;
 use core::fmt;
+use core::ops::Range;
 
 use thiserror::Error;
 
@@ -408,6 +409,44 @@ impl From<MemoryError> for MergeError {
     fn from(_: MemoryError) -> Self {
         Self::NoMemory
     }
+}
+
+/// Bytes of a filter elsewhere that give no answer. Nothing can be said of the keys that were asked.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RemoteError {
+    /// What was fetched for a range is shorter or longer than the range.
+    #[error(
+        "{got} bytes came for the {} from byte {} on; ask again, and see whether a proxy cuts or \
+         compresses them",
+        range.end - range.start,
+        range.start
+    )]
+    Length {
+        /// The range of the file.
+        range: Range<u64>,
+        /// Bytes that came.
+        got: u64,
+    },
+    /// The bytes of a bucket are not among those that were fetched.
+    #[error(
+        "bytes {} to {} are not among those that were fetched; fetch the ranges of these keys",
+        range.start,
+        range.end
+    )]
+    Missing {
+        /// The range of the file.
+        range: Range<u64>,
+    },
+    /// The bytes of a bucket are none that a filter has.
+    #[error(
+        "bucket {bucket} has bytes that no filter has: the file was replaced or is damaged; open \
+         it again"
+    )]
+    Bucket {
+        /// The number of the bucket.
+        bucket: u64,
+    },
 }
 
 /// A value that has more bits than the values of the maplet. Nothing was changed.

@@ -20,6 +20,7 @@ mod image;
 mod maplet;
 mod mem;
 mod packing;
+mod remote;
 #[cfg(feature = "serde")]
 mod serde;
 mod side;
@@ -38,7 +39,7 @@ pub use concurrent::ConcurrentFilter;
 pub use counting::{CountingFilter, CountingView};
 pub use error::{
     BuildError, ConvertError, FullError, ImageError, InsertError, JumpError, MemoryError,
-    MergeError, RefuteError, Unconverted, ValueError,
+    MergeError, RefuteError, RemoteError, Unconverted, ValueError,
 };
 pub use expiring::{ExpiringFilter, ExpiringView, WhenFull};
 #[cfg(feature = "std")]
@@ -51,5 +52,6 @@ pub use image::frame::MessageError;
 pub use image::shape::Prefer;
 pub use maplet::{Maplet, MapletEntry, MapletView, Values};
 pub use packing::{Codec, Layout};
+pub use remote::{Batch, Remote, RemoteOptions};
 pub use state::Merge;
 pub use state::store::{Borrowed, Owned, Store};

@@ -14,8 +14,12 @@
 //! * Bytes read back give an equal filter, and a view of them gives equal answers.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use koel::{CuckooFilter, FilterView, FullError, ImageError, Merge, MergeError, Store};
+use koel::{
+    CuckooFilter, FilterView, FullError, ImageError, Merge, MergeError, Remote, RemoteOptions,
+    Store,
+};
 
 use crate::addressing::{Addressing, Entry};
 use crate::audit::audit;
@@ -320,6 +324,28 @@ impl Model {
         assert_eq!(view.verify(), Ok::<(), ImageError>(()));
         assert_eq!(view.to_bytes(), bytes);
         assert_eq!(format!("{view:?}"), format!("{:?}", self.filter));
+        self.check_remote(&bytes);
+    }
+
+    /// Asks the filter as if its bytes were elsewhere.
+    fn check_remote(&self, file: &[u8]) {
+        let fetch = |range: &Range<u64>| {
+            let bounds = [range.start, range.end];
+            let [start, end] = bounds.map(|at| usize::try_from(at).expect("bytes in memory"));
+            &file[start..end]
+        };
+        let header = fetch(&Remote::HEADER);
+        let tail = Remote::tail(header).expect("its own header");
+        let remote = Remote::open(header, fetch(&tail).to_vec()).expect("its own answers");
+        let hashes: Vec<_> = self.keys.iter().map(|&(hash, _)| at(hash)).collect();
+        let mut found = vec![false; hashes.len()];
+        let options = RemoteOptions { gap: 64, ..RemoteOptions::default() };
+        let batch = remote.ask(&hashes, options).expect("memory for the ranges");
+        let fetched: Vec<_> = batch.ranges().iter().map(fetch).collect();
+        remote.answer(&batch, &fetched, &mut found).expect("its own bytes");
+        for (number, found) in (0..=KeyNumber::MAX).zip(found) {
+            assert_eq!(found, self.count(number) > 0, "remote, key {number}");
+        }
     }
 
     /// Compares the answers of this filter, or of a view of it.

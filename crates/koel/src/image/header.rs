@@ -3,8 +3,10 @@
 //! docs/FORMAT.md describes every byte, with test vectors; a test compares its table with the one
 //! here. Reading trusts nothing: each field is bounded before it is used in arithmetic.
 
+use alloc::vec::Vec;
 use core::array;
 use core::cmp::Ordering;
+use core::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -18,7 +20,7 @@ use crate::address::hash::KeyHasher;
 use crate::address::hash::Route;
 use crate::error::{ImageError, require};
 use crate::packing::{Codec, Layout, MAX_VALUE_BITS, SLOTS};
-use crate::table::{LinearHashing, Table, table_bytes};
+use crate::table::{LinearHashing, Table, stored_bytes, table_bytes};
 
 /// Where the checksum of the bytes before it is.
 const CHECKSUM_AT: usize = HEADER_BYTES - 8;
@@ -244,7 +246,7 @@ impl Header {
     }
 
     /// The present addresses of the table.
-    fn addresses(&self) -> LinearHashing {
+    pub(crate) fn addresses(&self) -> LinearHashing {
         let Some(marks) = self.layout().marks() else {
             return LinearHashing::fixed(self.geometry());
         };
@@ -318,12 +320,39 @@ impl Header {
         })
     }
 
+    /// Where the sections begin in the file, and where it ends.
+    fn section_starts(&self) -> [u64; SECTIONS.len() + 1] {
+        let table = stored_bytes(self.layout(), self.buckets()).unwrap_or(u64::MAX);
+        let mut starts = [table.saturating_add(HEADER_BYTES as u64); SECTIONS.len() + 1];
+        for (i, bytes) in self.section_bytes().into_iter().enumerate() {
+            starts[i + 1] = starts[i].saturating_add(bytes);
+        }
+        starts
+    }
+
     /// Bytes of the whole file.
     pub(crate) fn file_bytes(&self) -> u64 {
-        let table = table_bytes(self.layout(), self.buckets());
-        let table = table.map_or(u64::MAX, |bytes| bytes as u64);
-        let header_and_table = table.saturating_add(HEADER_BYTES as u64);
-        self.section_bytes().into_iter().fold(header_and_table, u64::saturating_add)
+        self.section_starts()[SECTIONS.len()]
+    }
+
+    /// The range of the exact answers in the file: the stash and the corrections.
+    pub(crate) fn answers(&self) -> Range<u64> {
+        let [_, stash, _, end, _] = self.section_starts();
+        stash..end
+    }
+
+    /// The stash, and the corrections, in the bytes of [`answers`](Self::answers).
+    pub(crate) fn split_answers(&self, mut answers: Vec<u8>) -> (Vec<u8>, Vec<u8>) {
+        let [_, stash, ..] = self.section_bytes();
+        let stash = usize::try_from(stash).unwrap_or(usize::MAX).min(answers.len());
+        let corrections = answers.split_off(stash);
+        (answers, corrections)
+    }
+
+    /// The probability that an entry matches an absent key.
+    pub(crate) fn false_positive_rate(&self) -> f64 {
+        let possible = self.addresses().possible_entries(self.entries, self.match_weight);
+        (self.distinct as f64 / possible).min(1.0)
     }
 
     /// The error for a file of `got` bytes.
@@ -336,7 +365,6 @@ impl Header {
 mod tests {
     use super::*;
     use alloc::format;
-    use alloc::vec::Vec;
 
     #[test]
     fn the_format_page_lists_exactly_these_fields() {

@@ -201,6 +201,12 @@ impl Layout {
     pub(crate) fn is_canonical(&self, word: u128) -> bool {
         self.codec == Codec::Plain || self.encode(self.decode(word)) == word
     }
+
+    /// Whether this crate could have written this bucket of a filter.
+    pub(crate) fn is_sound(&self, word: u128) -> bool {
+        let bucket = self.decode(word);
+        self.is_canonical(word) && bucket.entries().all(|slot| self.is_fingerprint(slot))
+    }
 }
 
 impl fmt::Display for Layout {

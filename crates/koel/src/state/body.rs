@@ -254,13 +254,11 @@ impl<B: AsRef<[u8]>> Body<B> {
         estimate.min(self.state.len as f64)
     }
 
-    /// The number of entries that keys can have, all equally likely. In a growing table, the number
-    /// that would give the same false-positive rate.
+    /// See [`LinearHashing::possible_entries`].
+    ///
+    /// [`LinearHashing::possible_entries`]: crate::table::LinearHashing::possible_entries
     pub(crate) fn possible_entries(&self) -> f64 {
-        if self.table.grows() {
-            return self.state.entries.max(1) as f64 / self.table.matches_of_an_absent_key();
-        }
-        shape::possible_entries(self.table.layout().fraction_bits(), self.table.buckets())
+        self.table.addresses().possible_entries(self.state.entries, self.table.match_weight())
     }
 }
 

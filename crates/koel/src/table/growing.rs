@@ -26,11 +26,9 @@ impl<B: AsRef<[u8]>> Table<B> {
         self.entries().map(|entry| self.addresses.weight(entry.prefix.length)).sum()
     }
 
-    /// Entries that match an absent key on average in a table that grows. Each matches if the key
-    /// has its core, one of its two base buckets and its bits.
+    /// Entries that match an absent key on average in a table that grows.
     pub(crate) fn matches_of_an_absent_key(&self) -> f64 {
-        let entries = self.match_weight as f64 / LinearHashing::weight_of(0) as f64;
-        entries / self.addresses.locations()
+        self.addresses.matches_of_an_absent_key(self.match_weight)
     }
 
     /// Whether an entry matches the key of a location in a table that grows.

@@ -63,11 +63,16 @@ const PIECE_BYTES: usize = PIECE * 16 + 32;
 /// Zeros behind the last bucket, so that it can be read like any other.
 const PADDING: usize = 16;
 
-/// Bytes of a table of `buckets` buckets; `None` where no machine could address them.
-pub(crate) fn table_bytes(layout: Layout, buckets: u64) -> Option<usize> {
+/// Bytes of a table of `buckets` buckets in a file; `None` where no file has so many.
+pub(crate) fn stored_bytes(layout: Layout, buckets: u64) -> Option<u64> {
     let bits = buckets.checked_mul(u64::from(layout.bucket_bits()))?;
-    let words = usize::try_from(bits.div_ceil(64)).ok()?;
-    words.checked_mul(8)?.checked_add(PADDING).filter(|&bytes| isize::try_from(bytes).is_ok())
+    bits.div_ceil(64).checked_mul(8)?.checked_add(PADDING as u64)
+}
+
+/// The same in memory; `None` where this machine cannot address them.
+pub(crate) fn table_bytes(layout: Layout, buckets: u64) -> Option<usize> {
+    let bytes = isize::try_from(stored_bytes(layout, buckets)?).ok()?;
+    usize::try_from(bytes).ok()
 }
 
 /// Buckets and their shape, of one size or growing. A table starts to grow in place, once

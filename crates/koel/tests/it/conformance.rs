@@ -9,6 +9,8 @@ use koel::{
 use serde_json::{Value, json};
 use testkit::conformance::{Door, Step, bytes_of, hex, run};
 
+use crate::remote;
+
 #[test]
 fn the_library_does_what_the_scenarios_say() {
     run("rust", Library::default);
@@ -116,9 +118,14 @@ impl Library {
                 filter.remove_many(&keys, &mut flags);
                 json!(flags)
             }
-            "contains" => json!(filter.contains(&keys[0])),
+            "contains" => {
+                let found = filter.contains(&keys[0]);
+                assert_eq!(remote::answers(filter, &keys[..1]), [found], "{step:?}");
+                json!(found)
+            }
             "contains_many" => {
                 filter.contains_many(&keys, &mut flags);
+                assert_eq!(remote::answers(filter, &keys), flags, "{step:?}");
                 json!(flags)
             }
             "count" => json!(filter.count(&keys[0])),

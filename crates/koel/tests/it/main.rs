@@ -32,6 +32,7 @@ mod multiset;
 mod patch;
 mod pieces;
 mod rates;
+mod remote;
 mod replace;
 mod route;
 #[cfg(feature = "serde")]

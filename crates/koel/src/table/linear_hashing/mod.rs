@@ -199,6 +199,22 @@ impl LinearHashing {
         CORES as f64 * self.base.buckets() as f64 / 2.0
     }
 
+    /// Entries that match an absent key on average, of entries with this match weight. Each matches
+    /// if the key has its core, one of its two base buckets and its bits.
+    pub(crate) fn matches_of_an_absent_key(&self, match_weight: u128) -> f64 {
+        match_weight as f64 / Self::weight_of(0) as f64 / self.locations()
+    }
+
+    /// The number of entries that keys can have, all equally likely. In a growing table, of so many
+    /// `entries` with this match weight, the number that would give the same false-positive rate.
+    pub(crate) fn possible_entries(&self, entries: u64, match_weight: u128) -> f64 {
+        if self.grows() {
+            entries.max(1) as f64 / self.matches_of_an_absent_key(match_weight)
+        } else {
+            self.locations() * (1_u64 << self.base.fraction_bits()) as f64
+        }
+    }
+
     pub(crate) fn level(&self) -> u32 {
         self.level
     }
