@@ -411,7 +411,7 @@ impl From<MemoryError> for MergeError {
     }
 }
 
-/// Bytes of a filter elsewhere that give no answer. Nothing can be said of the keys that were asked.
+/// Bytes of a filter elsewhere that give no answer. Nothing can be said of the keys then.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RemoteError {

@@ -3,10 +3,9 @@
 //! A request costs a round trip, however few bytes it is for. So ranges with a gap of less than
 //! [`gap`](RemoteOptions::gap) are one range, and the bytes between them are read for nothing.
 //!
-//! **What the server learns.** The range of a bucket tells it which bucket a key may be in: with both
-//! ranges, some 25 bits of the hash in a filter for 100 million keys. A range of whole
-//! [pages](RemoteOptions::page) tells it only that one of all keys of that page may be meant
-//! (docs/REMOTE.md has the arithmetic).
+//! **What the server learns.** Both ranges of a key tell which buckets it may be in: 30 bits of
+//! the hash in a filter for 100 million keys. Ranges of whole [pages](RemoteOptions::page) tell
+//! only that a key of these pages is meant: docs/REMOTE.md has the figures.
 //!
 //! Cost: O(n log n) for n keys; 40 bytes each while they are sorted, 8 afterwards.
 

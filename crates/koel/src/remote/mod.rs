@@ -11,12 +11,12 @@
 //!     those ranges        answer(batch, ..)   whether each key is in
 //! ```
 //!
-//! **What is checked.** The header has a checksum of itself, the exact answers must ascend, and each
-//! bucket must be one that this crate could have written. The checksum of the whole file cannot be
-//! checked without reading it. So the caller must notice that the file was replaced between two
-//! reads: by what its server says of it, or by reading the header once more behind the last range
-//! ([`is_header`](Remote::is_header)). Two reads of the same header are of the same filter, because
-//! it has the checksum of all other bytes.
+//! **What is checked.** The header has a checksum of itself, the exact answers must ascend, and
+//! each bucket must be one that this crate could have written. The checksum of the whole file
+//! cannot be checked without reading it. So the caller must notice that the file was replaced
+//! between two reads: by what its server says of it, or by reading the header once more behind the
+//! last range ([`is_header`](Remote::is_header)). The header has the checksum of all other bytes,
+//! so an equal one is of the same filter.
 //!
 //! Cost: a header, the exact answers, and some 1,500 bytes of memory.
 

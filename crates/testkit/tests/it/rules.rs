@@ -27,7 +27,7 @@ const LAYERS: [(&str, Layers); 2] = [
     (
         "crates/koel/src/",
         &[
-            &["filter", "maplet", "counting", "expiring", "concurrent", "file", "face"],
+            &["filter", "maplet", "counting", "expiring", "concurrent", "remote", "file", "face"],
             &["state", "builder"],
             &["image", "error"],
             &["table"],
