@@ -7,7 +7,9 @@
 //! What the verbs share; each imports only what stands below it:
 //! server/        talks to Valkey and Redis: filters sent and received, the URL of one (remote)
 //! filter/        filters from arguments: sized, built (sizing, spool), grown ahead of their input
-//!                (room), opened (file), compared, patched, and written (target)
+//!                (room), opened (file), asked here or there (asked), compared, patched, and
+//!                written (target)
+//! web/           a filter on a web server, asked by ranges
 //! output         lines and texts, files replaced in one step
 //! input          reads keys from files and pipes
 //! lists/         from lines to keys with the crate `koel-lines`: the options, what was skipped;
@@ -36,6 +38,7 @@ mod quantity;
 mod report;
 mod server;
 mod streams;
+mod web;
 
 use std::process::ExitCode;
 

@@ -76,6 +76,19 @@ impl KeyForm {
         }
         hosts::host_or_parent(&key, !self.is_host, contains).ok_or(NoHost(text))
     }
+
+    /// The keys that [`finds_url`](Self::finds_url) asks for if none is in: to ask a filter
+    /// elsewhere for all of them at once.
+    #[must_use]
+    pub fn keys_of_url(self, text: &[u8]) -> Vec<Vec<u8>> {
+        let mut keys = Vec::new();
+        let asked = self.finds_url(text, |key| {
+            keys.push(key.to_vec());
+            false
+        });
+        debug_assert!(asked != Ok(true), "no key is in");
+        keys
+    }
 }
 
 /// This text has no host, and keys are hosts.

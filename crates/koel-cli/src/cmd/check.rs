@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use koel_lines::{Format, Skip};
 
 use crate::failure::{Failure, Outcome};
-use crate::filter::file::{FilterFile, VerifyArgs};
+use crate::filter::asked::{AskArgs, Asked, Place};
 use crate::input::InputArgs;
 use crate::lists::keys::Group;
 use crate::lists::skipped::Skipped;
@@ -29,6 +29,7 @@ Examples:
   koel check -c domains.koel < seen.txt         count the lines that are in it
   koel check --url domains.koel urls.txt        match hosts and parent domains of URLs and e-mails
   koel check --csv --field mail m.koel new.csv  match a column, print whole records
+  koel check https://example.org/domains.koel seen.txt   ask it where it is, without fetching it
   if echo example.com | koel check -q domains.koel; then ..
 
 A key that was added is always found. An absent key is reported as present at the filter's
@@ -36,6 +37,11 @@ false-positive rate (see koel info), and so -v misses as many: one in a thousand
 To miss none, build the filter with --never and the lines that will be asked.
 Before the first key is reported absent, the checksum of the whole file is checked, since damage can
 hide keys. With --no-verify, a filter of more than 16 MiB is only read where it is asked.
+
+A filter at an address is asked with ranges of its bytes, a few requests for each key (--traffic),
+from any web server that serves ranges. The server learns which buckets a key may be in; with
+--pages 64K, only in which part of the file. Each bucket that comes is checked, and not the checksum
+of the whole file.
 
 A filter reads lines as those that it was built from (koel build --help): of one built with --format
 hosts, the hosts of the input are looked up and printed. --url reads each line as a URL instead.
@@ -45,7 +51,7 @@ lines, because the line itself is looked up too.
 
 Exit codes: 0 a line was selected, 1 none was, 2 error.")]
 pub(crate) struct Args {
-    /// The filter file
+    /// The filter file, or its https:// address
     filter: PathBuf,
 
     #[command(flatten)]
@@ -80,7 +86,7 @@ pub(crate) struct Args {
     url: bool,
 
     #[command(flatten)]
-    verify: VerifyArgs,
+    ask: AskArgs,
 }
 
 impl Args {
@@ -98,8 +104,8 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let file = FilterFile::open(&args.filter)?;
-    let opened = file.checked(args.verify);
+    let place = Place::open(&args.filter, args.ask)?;
+    let opened = place.asked(args.ask);
     let mut filter = opened.map_err(|failure| args.input.or_swapped(failure))?;
     let mut inputs = args.input.open()?;
     if args.url {
@@ -108,7 +114,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.line_number {
         inputs.number_lines();
     }
-    let format = inputs.use_recipe_of(&args.filter, filter.view.application())?;
+    let format = inputs.use_recipe_of(&args.filter, filter.application())?;
     let asks_line = !args.url || format == Format::Lines;
     let mut found = Vec::new();
     let prints = !(args.count || args.quiet || args.json);
@@ -123,15 +129,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         found.clear();
         found.resize(keys.len(), false);
         if asks_line {
-            filter.view.contains_many(keys, &mut found);
+            filter.contains_many(keys, &mut found)?;
         }
-        let contains = |name: &[u8]| filter.view.contains(name);
-        let answers = keys.iter().zip(&found).map(|(key, &found)| {
-            let of_url = args.url && !found;
-            let answer = of_url.then(|| koel_lines::host_or_parent(key, asks_line, contains));
-            tally.note(answer.unwrap_or(Some(found)), asks_line)
-        });
-        let answers: Vec<_> = answers.collect();
+        let answers = tally.note_all(answers(args, &filter, keys, &found, asks_line)?, asks_line);
         if answers.contains(&Some(false)) {
             filter.before_absent()?;
         }
@@ -149,14 +149,35 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let warnings = tally.misread(args, asks_line)?;
     let skipped = tally.skipped(skipped, asks_line);
     if args.json {
-        out.raw(tally.json(&skipped).as_bytes())?;
+        out.raw(tally.json(&skipped, filter.traffic()).as_bytes())?;
     } else if args.count {
         out.raw(format!("{}\n", tally.selected).as_bytes())?;
     }
     out.finish()?;
     skipped.warn();
     warnings.print();
+    filter.tell_traffic();
     Ok(Outcome::some_if(tally.selected > 0))
+}
+
+/// Whether each key is in; with `--url`, those that are not are asked for their hosts. `None` for
+/// a line without a host.
+fn answers(
+    args: &Args,
+    filter: &Asked<'_>,
+    keys: &[&[u8]],
+    found: &[bool],
+    asks_line: bool,
+) -> Result<Vec<Option<bool>>, Failure> {
+    let mut answers: Vec<_> = found.iter().map(|&found| Some(found)).collect();
+    if args.url {
+        let rest: Vec<_> = (0..keys.len()).filter(|&at| !found[at]).collect();
+        let lines: Vec<_> = rest.iter().map(|&at| keys[at]).collect();
+        for (at, answer) in rest.into_iter().zip(filter.hosts_or_parents(&lines, asks_line)?) {
+            answers[at] = answer;
+        }
+    }
+    Ok(answers)
 }
 
 /// What became of the lines.
@@ -176,6 +197,10 @@ impl Tally {
         self.found += u64::from(answer == Some(true));
         self.without_host += u64::from(answer.is_none());
         answer.or_else(|| asks_line.then_some(false))
+    }
+
+    fn note_all(&mut self, answers: Vec<Option<bool>>, asks_line: bool) -> Vec<Option<bool>> {
+        answers.into_iter().map(|answer| self.note(answer, asks_line)).collect()
     }
 
     /// What was not understood: an error if it is all that was asked, since "none" would be no
@@ -206,10 +231,13 @@ impl Tally {
         skipped
     }
 
-    fn json(&self, skipped: &Skipped) -> String {
+    fn json(&self, skipped: &Skipped, traffic: Option<(u64, u64)>) -> String {
         let mut report = Report::default();
         report.json("lines", self.asked).json("selected", self.selected);
         report.json("skipped", skipped.json());
+        if let Some((requests, bytes)) = traffic {
+            report.json("requests", requests).json("bytes", bytes);
+        }
         report.text(true)
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! It checks everything: the checksum of the table, every bucket and every counter. The header of a
 //! damaged file is still shown, because it helps to find a copy. Cost: two passes over the file.
+//!
+//! Of a filter at a URL only the header and the exact answers are read, and the report says so.
 
 use std::path::PathBuf;
 
@@ -15,16 +17,18 @@ use crate::filter::sizing::{self, RATE};
 use crate::output;
 use crate::quantity::{self, bytes, counted, grouped};
 use crate::report::Report;
+use crate::web::{self, WebArgs, WebFilter};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   koel info domains.koel
   koel info --json domains.koel | jq .load_factor
+  koel info https://example.org/domains.koel     read only the header of it
 
 Exit codes: 0 the filter is intact, 2 it is damaged or cannot be read.")]
 pub(crate) struct Args {
-    /// The filter file; `-` is standard input
+    /// The filter file, or its https:// address; `-` is standard input
     filter: PathBuf,
 
     /// Print the report as JSON
@@ -33,6 +37,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if web::is_url(&args.filter) {
+        return report_of_web(args)?.print(args.json);
+    }
     let file = FilterFile::open_or_stdin(&args.filter)?;
     let filter = file.view()?;
     let verdict = filter.verify();
@@ -44,6 +51,36 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let printed = output::print(&(report.text(args.json) + &histogram));
     verdict.map_err(|error| file.failure(error))?;
     printed.map(|()| Outcome::Done)
+}
+
+/// What the header of a filter on a web server says.
+fn report_of_web(args: &Args) -> Result<Report, Failure> {
+    let filter = WebFilter::open(&args.filter, WebArgs::default())?;
+    let (remote, (requests, read)) = (&filter.remote, filter.traffic());
+    let rates = [remote.false_positive_rate(), remote.requested_false_positive_rate()];
+    let keys = format!("{} (built for {})", grouped(remote.len()), grouped(remote.capacity()));
+    let line_options = Recipe::from_bytes(remote.application());
+    let mut report = Report::default();
+    report.row("file", args.filter.display().to_string());
+    report
+        .json("keys", remote.len())
+        .json("capacity", remote.capacity())
+        .row("keys", keys)
+        .add("size_in_bytes", remote.size_in_bytes(), "size", bytes(remote.size_in_bytes()))
+        .json("fpr_requested", rates[1])
+        .add("fpr_expected", rates[0], RATE, sizing::rates_text(rates))
+        .add("layout", remote.layout().to_string(), "layout", remote.layout().to_string())
+        .add("hash", remote.hasher().to_string(), "hash", remote.hasher().to_string())
+        .json("line_options", line_options.map(json_of))
+        .row("line options", self::line_options(remote.application()))
+        .json("corrections", remote.corrections())
+        .row("beside the table", counted(remote.corrections(), "correction"))
+        .json("intact", Value::Null)
+        .row("integrity", "not checked: only the header was read")
+        .json("requests", requests)
+        .json("bytes", read)
+        .row("traffic", filter.traffic_words());
+    Ok(report)
 }
 
 fn report(args: &Args, filter: &FilterView<'_>, occupancy: Option<[u64; 5]>) -> Report {
@@ -103,7 +140,7 @@ fn add_rows(report: &mut Report, filter: &FilterView<'_>) {
         .row("layout", format!("{}, {buckets} in {segments}", filter.layout()))
         .row("growable", growth(filter))
         .row("hash", format!("{}{trust}", filter.hasher()))
-        .row("line options", line_options(filter))
+        .row("line options", line_options(filter.application()))
         .row("counters", format!("{counters} (for keys with more than two copies)"))
         .row("beside the table", format!("{stashed}, {corrections} (koel refute)"));
 }
@@ -132,8 +169,8 @@ fn url_rate(filter: &FilterView<'_>) -> Option<f64> {
 }
 
 /// How keys are made of lines.
-fn line_options(filter: &FilterView<'_>) -> String {
-    match Recipe::from_bytes(filter.application()).map(|recipe| recipe.words()) {
+fn line_options(application: [u8; 8]) -> String {
+    match Recipe::from_bytes(application).map(|recipe| recipe.words()) {
         None => "of another program, or of a later version".to_owned(),
         Some(words) if words.is_empty() => "none".to_owned(),
         Some(words) => words.join(" "),

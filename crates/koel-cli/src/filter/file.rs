@@ -23,6 +23,7 @@ use crate::failure::Failure;
 use crate::identity::{self, Identity};
 use crate::output;
 use crate::streams;
+use crate::web;
 
 /// Bytes of the header of a filter.
 const HEADER_BYTES: u64 = 192;
@@ -46,7 +47,13 @@ enum Bytes {
 impl FilterFile {
     /// Maps a file, or reads an open descriptor that is a stream.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let metadata = fs::metadata(path).map_err(|error| Failure::read(path, error))?;
+        let metadata = fs::metadata(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound if web::is_url(path) => {
+                let verbs = "only `koel check` and `koel info` ask; fetch it and name the file";
+                Failure::about(path, format_args!("is an address, which {verbs}"))
+            }
+            _ => Failure::read(path, error),
+        })?;
         if identity::is_descriptor(path) && !metadata.is_file() {
             let bytes = File::open(path).and_then(read_stream);
             return Self::from_bytes(path, bytes);
@@ -123,6 +130,13 @@ pub(crate) struct VerifyArgs {
     /// Report keys absent although the filter may be damaged
     #[arg(long, conflicts_with = "verify")]
     no_verify: bool,
+}
+
+impl VerifyArgs {
+    /// Whether the whole filter is to be checked first.
+    pub(crate) fn checks_all(self) -> bool {
+        self.verify
+    }
 }
 
 /// A filter that is asked for keys.

@@ -1,5 +1,6 @@
 //! Filters as the verbs need them: sized and built from arguments, opened, and written.
 
+pub(crate) mod asked;
 pub(crate) mod compare;
 pub(crate) mod file;
 pub(crate) mod reported;

@@ -210,7 +210,11 @@ pub(crate) const RATE: &str = "false-positive rate";
 
 /// Both false-positive rates of a filter.
 pub(crate) fn rates(filter: &CuckooFilter<impl Store>) -> String {
-    let rates = [filter.false_positive_rate(), filter.requested_false_positive_rate()];
+    rates_text([filter.false_positive_rate(), filter.requested_false_positive_rate()])
+}
+
+/// The rate as the filter is, and the one that was requested.
+pub(crate) fn rates_text(rates: [f64; 2]) -> String {
     let [expected, requested] = rates.map(quantity::rate);
     format!("{expected} expected, {requested} requested")
 }

@@ -38,5 +38,6 @@ mod tour;
 #[cfg(unix)]
 mod trees;
 mod url;
+mod web;
 mod window;
 mod wrong_use;
