@@ -246,6 +246,24 @@ impl Step {
         bytes
     }
 
+    /// This step with keys as hexadecimal digits, and large numbers as digits.
+    fn plain(&self) -> Value {
+        let mut step = self.0.clone();
+        let fields = step.as_object_mut().expect("a step");
+        let mut keys: Vec<_> = self.keys().iter().map(|key| hex(&bytes_of_key(key))).collect();
+        if fields.contains_key("keys") {
+            fields.insert("keys".to_owned(), json!(keys));
+        } else if let Some(key) = keys.pop() {
+            fields.insert("key".to_owned(), json!(key));
+        }
+        for name in ["capacity", "seed"] {
+            if let Some(number) = self.big(name) {
+                fields.insert(name.to_owned(), json!(number.to_string()));
+            }
+        }
+        step
+    }
+
     /// What a door must be able to do.
     fn needs(&self) -> Vec<String> {
         let verb = self.verb();
@@ -335,6 +353,55 @@ pub fn hex(bytes: &[u8]) -> String {
         write!(digits, "{byte:02x}").expect("a string");
     }
     digits
+}
+
+/// The scenarios that a door runs, as one JSON text for a runner in another language: of each its
+/// `place` and its `steps`. What a runner would have to know of the vocabulary is done: each key is
+/// the hexadecimal digits of its bytes, `capacity` and `seed` are decimal digits, and there is no
+/// scenario that needs what the door lacks.
+///
+/// # Panics
+///
+/// If nothing needs what the door says that it cannot do.
+#[must_use]
+pub fn for_other_languages(door: &str) -> String {
+    let cannot = cannot(door);
+    let (mut unused, mut kept) = (BTreeSet::from_iter(cannot.keys()), Vec::new());
+    for theme in themes() {
+        for scenario in theme.scenarios {
+            let needs = scenario.needs();
+            unused.retain(|&need| !needs.contains(need));
+            if needs.iter().any(|need| cannot.contains_key(need)) {
+                continue;
+            }
+            let steps: Vec<Value> = scenario.steps.iter().map(Step::plain).collect();
+            let place = format!("{}.json, \"{}\"", theme.name, scenario.name);
+            kept.push(json!({ "place": place, "steps": steps }));
+        }
+    }
+    assert!(unused.is_empty(), "doors.json: no scenario needs {unused:?}, which {door} cannot do");
+    Value::Array(kept).to_string()
+}
+
+/// The bytes of a key: those of docs/conformance/README.md that are the same behind every door.
+///
+/// # Panics
+///
+/// If it is a tuple, or no key.
+fn bytes_of_key(key: &Value) -> Vec<u8> {
+    let wide = |digits: &str| {
+        let signed = || digits.parse::<i128>().map(i128::cast_unsigned);
+        digits.parse::<u128>().or_else(|_| signed()).expect("an integer of 128 bits").to_le_bytes()
+    };
+    let low = |digits: &str| wide(digits)[..8].to_vec();
+    match (kind(key), key) {
+        ("text" | "empty", key) => key.as_str().expect("a text").as_bytes().to_vec(),
+        ("integer", key) => low(&key.to_string()),
+        ("u64", key) => low(key["u64"].as_str().expect("digits")),
+        ("wide", key) => wide(key["wide"].as_str().expect("digits")).to_vec(),
+        ("hex", key) => bytes_of(key["hex"].as_str().expect("digits")),
+        (kind, _) => panic!("a {kind} has no bytes of its own"),
+    }
 }
 
 /// Runs every scenario that the door can, each with a new `door`, and says how many these are.

@@ -1,0 +1,3 @@
+module example.org/koel
+
+go 1.19
