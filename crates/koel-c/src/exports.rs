@@ -727,3 +727,34 @@ unsafe fn merge(filter: *mut Filter, other: *const Filter, counts: Merge) -> Sta
         unsafe { raw::filter_mut(filter) }?.merge(other, counts)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn last_text() -> String {
+        // SAFETY: the text of this thread, which ends with a zero byte.
+        unsafe { CStr::from_ptr(koel_last_error()) }.to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_panic_becomes_an_error_with_its_text() {
+        assert_eq!(run(|| panic!("so {} far", 1)), Status::Internal);
+        assert_eq!(last_text(), "an error in Koel, please report it: so 1 far");
+        assert_eq!(ask(|| panic!("no")), Status::Internal as c_int);
+        assert_eq!(last_text(), "an error in Koel, please report it: no");
+    }
+
+    #[test]
+    fn a_text_with_a_zero_byte_is_kept_without_it() {
+        assert_eq!(run(|| Err(Failure::new(Status::Io, "a\0b"))), Status::Io);
+        assert_eq!(last_text(), "ab");
+    }
+
+    /// koel.h lets any number of threads ask a filter, and any thread free it.
+    #[test]
+    fn threads_may_share_a_filter() {
+        fn is_shared<T: Send + Sync>() {}
+        is_shared::<Filter>();
+    }
+}

@@ -182,6 +182,15 @@ static void files(const koel_filter *f, const char *folder) {
     koel_free(mapped);
     IS(KOEL_OK, koel_add(copy, "b", 1, NULL));
     koel_free(copy);
+    // Damage behind the header is found by those that look.
+    FILE *damaged = fopen(path, "r+b");
+    IS(0, fseek(damaged, 200, SEEK_SET));
+    IS(1, fputc(0xff, damaged) != EOF && fclose(damaged) == 0);
+    IS(KOEL_OK, koel_open(path, &mapped));
+    IS(KOEL_BYTES, koel_verify(mapped));
+    IS(KOEL_BYTES, koel_copy(mapped, &copy));
+    IS(1, copy == NULL);
+    koel_free(mapped);
 }
 
 // How much of a batch is in, where it does not fit.
