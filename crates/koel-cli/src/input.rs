@@ -159,6 +159,11 @@ impl Inputs {
         self.rules.numbers = true;
     }
 
+    /// Passes on lines in groups that are as large as the reads of an input.
+    pub(crate) fn in_large_groups(&mut self) {
+        self.rules.large_groups = true;
+    }
+
     /// Reads lists of what is allowed: of ad-block rules the exceptions, too.
     pub(crate) fn read_as_allowed(&mut self) {
         self.rules.reading.allows = true;

@@ -114,6 +114,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.line_number {
         inputs.number_lines();
     }
+    if filter.is_far() {
+        inputs.in_large_groups();
+    }
     let format = inputs.use_recipe_of(&args.filter, filter.application())?;
     let asks_line = !args.url || format == Format::Lines;
     let mut found = Vec::new();

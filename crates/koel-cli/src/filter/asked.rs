@@ -94,6 +94,11 @@ impl Asked<'_> {
         }
     }
 
+    /// Whether each question takes a while, however few keys it is for.
+    pub(crate) fn is_far(&self) -> bool {
+        matches!(self, Self::Web(_))
+    }
+
     /// Must be called before a key is reported absent.
     pub(crate) fn before_absent(&mut self) -> Result<(), Failure> {
         match self {

@@ -57,6 +57,8 @@ pub(crate) struct Lines<R> {
     skips_long: bool,
     too_long: u64,
     is_in_long: bool,
+    /// The most lines in a group.
+    group: usize,
 }
 
 impl<R: Read> Lines<R> {
@@ -76,7 +78,13 @@ impl<R: Read> Lines<R> {
             skips_long,
             too_long,
             is_in_long,
+            group: GROUP,
         }
+    }
+
+    /// Groups with all lines of a read: some ten thousand, for whoever has to wait for each group.
+    pub(crate) fn in_large_groups(self) -> Self {
+        Self { group: usize::MAX, ..self }
     }
 
     /// Whether lines are records of CSV.
@@ -101,14 +109,14 @@ impl<R: Read> Lines<R> {
             LineEnd::Byte(byte) => {
                 let rest = self.start;
                 let ends = memchr::memchr_iter(byte, &self.buffer[rest..self.filled]);
-                for end in ends.take(GROUP - 1) {
+                for end in ends.take(self.group - 1) {
                     group.push(self.after_marks(self.start)..rest + end);
                     self.start = rest + end + 1;
                 }
                 self.passed += group.len() as u64 - 1;
             }
             LineEnd::Record(_) => {
-                while group.len() < GROUP
+                while group.len() < self.group
                     && let Some(record) = self.whole_line(self.start)
                 {
                     self.passed += self.lines_in(&record);

@@ -37,6 +37,8 @@ pub(crate) struct Rules {
     pub(crate) may_have_nul: bool,
     /// Whether groups have the numbers of their lines.
     pub(crate) numbers: bool,
+    /// Whether groups are as large as the reads of an input.
+    pub(crate) large_groups: bool,
 }
 
 /// What the user said for an input. The rest is as the filter stores it.
@@ -103,6 +105,7 @@ impl<'a, R: Read> Keys<'a, R> {
     pub(crate) fn new(reader: R, rules: &'a Rules) -> Self {
         let end = rules.reading.records().map_or(LineEnd::Byte(rules.end), LineEnd::Record);
         let lines = Lines::new(reader, end, rules.longest, rules.skips_long);
+        let lines = if rules.large_groups { lines.in_large_groups() } else { lines };
         Self { rules, lines, maker: GroupMaker::new(rules) }
     }
 

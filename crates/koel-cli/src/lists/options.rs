@@ -164,6 +164,7 @@ impl LineArgs {
             skips_long: self.skip_long,
             may_have_nul: self.text,
             numbers: false,
+            large_groups: false,
         };
         refuse_several(&rules)?;
         Ok(rules)

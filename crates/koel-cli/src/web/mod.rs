@@ -1,11 +1,11 @@
 //! A filter on a web server, asked by ranges of its bytes instead of being fetched.
 //!
 //! [`koel::Remote`] says which ranges answer for the keys, `http` fetches them. Each group of lines
-//! is one batch. The file is the same one from the first answer to the last: the server's ETag
+//! is one batch, and groups are as large as the reads of an input. The file is the same one from the first answer to the last: the server's ETag
 //! says so, or the header is read again behind the ranges of a batch.
 //!
 //! Cost: the header, the exact answers, and for a batch a request for each joined range, of which
-//! eight are on their way at a time. Memory: what a batch fetches.
+//! eight are on their way at a time. Memory: what a batch fetches, at most 256 MiB.
 
 #[cfg_attr(not(feature = "http"), path = "without.rs")]
 mod http;
@@ -18,6 +18,9 @@ use koel::{ImageError, KeyHash, Remote, RemoteOptions};
 use crate::failure::Failure;
 use crate::quantity::{self, bytes, counted};
 use http::Source;
+
+/// The most bytes that a batch of several keys fetches.
+const MOST_BYTES: u64 = 256 << 20;
 
 /// How a filter on a web server is asked.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
@@ -75,7 +78,7 @@ impl WebFilter {
         Ok(opened)
     }
 
-    /// Whether each key is in.
+    /// Whether each key is in. A batch that would take too much memory is asked in halves.
     pub(crate) fn contains_many<K: koel::Key>(
         &self,
         keys: &[K],
@@ -85,6 +88,12 @@ impl WebFilter {
         let options = RemoteOptions { page, ..RemoteOptions::default() };
         let failed = |error: &dyn std::fmt::Display| self.source.failure(error);
         let batch = self.remote.ask(keys, options).map_err(|error| failed(&error))?;
+        if batch.bytes() > MOST_BYTES && keys.len() > 1 {
+            let middle = keys.len() / 2;
+            let (first, second) = found.split_at_mut(middle);
+            self.contains_many(&keys[..middle], first)?;
+            return self.contains_many(&keys[middle..], second);
+        }
         let fetched = self.source.fetch(batch.ranges())?;
         self.remote.answer(&batch, &fetched, found).map_err(|error| failed(&error))?;
         if batch.ranges().is_empty() { Ok(()) } else { self.recheck() }

@@ -152,6 +152,17 @@ fn a_filter_is_asked_where_it_is() {
 }
 
 #[test]
+fn many_lines_are_one_batch() {
+    let (shell, file) = shell();
+    shell.write("many", lines(&keys("absent", 10_000)));
+    let web = Web::good(file);
+    let here = shell.run("check -c set many");
+    assert_eq!(shell.run(&format!("check -c {} many", web.url)).out, here.out);
+    // The header, and of each read ranges so near that they are one.
+    assert!(web.requests() < 5, "{}", web.requests());
+}
+
+#[test]
 fn whole_pages_are_read_where_the_user_asks_for_them() {
     let (shell, file) = shell();
     let web = Web::good(file.clone());

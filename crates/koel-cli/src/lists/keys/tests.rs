@@ -12,7 +12,9 @@ use proptest::prelude::*;
 pub(crate) fn lines() -> Rules {
     let (longest, skips_long, may_have_nul) = (1 << 22, false, false);
     let (reading, given) = (Reading::default(), Given::default());
-    Rules { end: b'\n', longest, reading, given, skips_long, may_have_nul, numbers: false }
+    let (numbers, large_groups) = (false, false);
+    let end = b'\n';
+    Rules { end, longest, reading, given, skips_long, may_have_nul, numbers, large_groups }
 }
 
 fn field(number: u32, separator: Separator) -> Field {
