@@ -173,7 +173,8 @@ macro_rules! face {
             /// [`ImageError`](crate::ImageError) if the bytes are not a sound image of this type,
             /// or if there is no memory for the copy.
             pub fn from_bytes(bytes: &[u8]) -> Result<Self, $crate::ImageError> {
-                $View::open(bytes)?.to_owned()
+                let kind = $crate::image::Kind::$kind;
+                Ok(Self { body: $crate::state::Body::from_bytes(bytes, kind)? })
             }
 
             /// An equal value in its own memory. O(bytes).

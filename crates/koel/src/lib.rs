@@ -1,6 +1,15 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
 #![deny(unsafe_code)]
+#![cfg_attr(
+    not(all(feature = "kinds", feature = "fast")),
+    allow(
+        dead_code,
+        unreachable_code,
+        unused,
+        reason = "what only other kinds or other packings need"
+    )
+)]
 
 extern crate alloc;
 
@@ -8,8 +17,10 @@ mod address;
 mod builder;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 mod concurrent;
+#[cfg(feature = "kinds")]
 mod counting;
 mod error;
+#[cfg(feature = "kinds")]
 mod expiring;
 mod face;
 #[cfg(any(feature = "std", feature = "serde"))]
@@ -17,6 +28,7 @@ pub mod file;
 mod filter;
 mod host;
 mod image;
+#[cfg(feature = "kinds")]
 mod maplet;
 mod mem;
 mod packing;
@@ -36,11 +48,13 @@ pub use address::key::{HashedKey, Key, KeyData, KeyHash, KeyParts};
 pub use builder::Builder;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub use concurrent::ConcurrentFilter;
+#[cfg(feature = "kinds")]
 pub use counting::{CountingFilter, CountingView};
 pub use error::{
     BuildError, ConvertError, FullError, ImageError, InsertError, JumpError, MemoryError,
     MergeError, RefuteError, RemoteError, Unconverted, ValueError,
 };
+#[cfg(feature = "kinds")]
 pub use expiring::{ExpiringFilter, ExpiringView, WhenFull};
 #[cfg(feature = "std")]
 pub use file::FileError;
@@ -50,6 +64,7 @@ pub use filter::{
 };
 pub use image::frame::MessageError;
 pub use image::shape::Prefer;
+#[cfg(feature = "kinds")]
 pub use maplet::{Maplet, MapletEntry, MapletView, Values};
 pub use packing::{Codec, Layout};
 pub use remote::{Batch, Remote, RemoteOptions};

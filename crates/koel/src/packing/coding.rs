@@ -17,6 +17,9 @@
 //! Practically Better Than Bloom (CoNEXT 2014), section 5.2. The codes are the combinatorial number
 //! system, which needs no table of 65,536 codes.
 
+#[cfg(not(feature = "fast"))]
+use core::sync::atomic::{AtomicU16, Ordering::Relaxed};
+
 use super::bits::{SLOTS, bit_in_byte, low_ones, low_word};
 use crate::address::geometry::{low_half, product};
 
@@ -96,10 +99,27 @@ pub(super) const CODE_BITS: u32 = 12;
 const CODE_SPACE: usize = 1 << CODE_BITS;
 
 /// The part of the code that two nibbles give: those in positions 0 and 1, and in 2 and 3.
+#[cfg(feature = "fast")]
 static PAIR_CODES: [[u16; 256]; 2] = [pair_codes(0), pair_codes(8)];
 /// Four nibbles, position 0 lowest, for each code.
+#[cfg(feature = "fast")]
 static NIBBLES: [u16; CODE_SPACE] = all_nibbles();
+/// The same, computed by [`fill_tables`]: the numbers would take an eighth of a small module.
+#[cfg(not(feature = "fast"))]
+static NIBBLES: [AtomicU16; CODE_SPACE] = [const { AtomicU16::new(0) }; CODE_SPACE];
 
+/// Computes the tables, unless they are in the program or were computed before.
+#[inline]
+pub(super) fn fill_tables() {
+    #[cfg(not(feature = "fast"))]
+    if NIBBLES[1].load(Relaxed) == 0 {
+        for (code, nibbles) in NIBBLES.iter().zip(all_nibbles()) {
+            code.store(nibbles, Relaxed);
+        }
+    }
+}
+
+#[cfg(feature = "fast")]
 #[expect(clippy::cast_possible_truncation, reason = "codes have 12 bits")]
 const fn pair_codes(shift: u32) -> [u16; 256] {
     let mut table = [0; 256];
@@ -130,14 +150,22 @@ const fn all_nibbles() -> [u16; CODE_SPACE] {
 /// The four nibbles of the code in the low bits of `above`, position 0 lowest.
 #[inline]
 fn decoded(above: u64) -> u64 {
-    u64::from(NIBBLES[low_half(above % CODE_SPACE as u64) as usize])
+    let nibbles = &NIBBLES[low_half(above % CODE_SPACE as u64) as usize];
+    #[cfg(not(feature = "fast"))]
+    let nibbles = &nibbles.load(Relaxed);
+    u64::from(*nibbles)
 }
 
 /// The code of four ascending nibbles, from a table.
 #[inline]
 pub(super) fn code_of(nibbles: u64) -> u64 {
-    let pair = |i: u32| low_half(nibbles >> (8 * i) & 255) as usize;
-    u64::from(PAIR_CODES[0][pair(0)] + PAIR_CODES[1][pair(1)])
+    #[cfg(not(feature = "fast"))]
+    return computed_code_of(nibbles);
+    #[cfg(feature = "fast")]
+    {
+        let pair = |i: u32| low_half(nibbles >> (8 * i) & 255) as usize;
+        u64::from(PAIR_CODES[0][pair(0)] + PAIR_CODES[1][pair(1)])
+    }
 }
 
 /// The code of four ascending nibbles without a table, for vector code. All factors have 32 bits,

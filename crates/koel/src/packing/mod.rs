@@ -9,7 +9,8 @@
 //! | `unpacked` | a table that is being widened: narrow and wide buckets, read as `slots64` |
 //!
 //! A [`Packing`] has the masks of one layout. A table chooses its packing once ([`with_packing`]),
-//! and the code below that is compiled for it.
+//! and the code below that is compiled for it. Without the feature `fast` there is only `unpacked`,
+//! for all of them.
 //!
 //! * `layout` says what the bits mean, `marked` what those of a growing table's fingerprints mean.
 //! * `coding` encodes and decodes slots.
@@ -266,26 +267,39 @@ fn matching_bits<M: Matching, C: Coding>(
 #[derive(Clone, Copy)]
 #[repr(u8)]
 pub(crate) enum AnyPacking {
-    Plain64(Plain64),
-    Sorted64(Sorted64),
-    PlainHalves(Halves<Plain>),
-    SortedHalves(Halves<Sorted>),
-    SortedWide(SortedWide),
-    Slots64(Slots64),
+    Plain64(Plain64, Fast),
+    Sorted64(Sorted64, Fast),
+    PlainHalves(Halves<Plain>, Fast),
+    SortedHalves(Halves<Sorted>, Fast),
+    SortedWide(SortedWide, Fast),
+    Slots64(Slots64, Fast),
     Unpacked(Unpacked),
 }
+
+/// That there is code for each layout. Without the feature `fast` it has no value, so the compiler
+/// leaves out all packings but [`Unpacked`], which reads and writes every layout.
+#[derive(Clone, Copy)]
+pub(crate) enum Fast {
+    #[cfg(feature = "fast")]
+    Yes,
+}
+
+#[cfg(feature = "fast")]
+const FAST: Option<Fast> = Some(Fast::Yes);
+#[cfg(not(feature = "fast"))]
+const FAST: Option<Fast> = None;
 
 /// Evaluates `$work` with `$packing` bound to the packing in `$any`, whichever it is.
 macro_rules! with_packing {
     ($any:expr, $packing:ident => $work:expr) => {{
         use $crate::packing::AnyPacking;
         match $any {
-            AnyPacking::Plain64($packing) => $work,
-            AnyPacking::Sorted64($packing) => $work,
-            AnyPacking::PlainHalves($packing) => $work,
-            AnyPacking::SortedHalves($packing) => $work,
-            AnyPacking::SortedWide($packing) => $work,
-            AnyPacking::Slots64($packing) => $work,
+            AnyPacking::Plain64($packing, _) => $work,
+            AnyPacking::Sorted64($packing, _) => $work,
+            AnyPacking::PlainHalves($packing, _) => $work,
+            AnyPacking::SortedHalves($packing, _) => $work,
+            AnyPacking::SortedWide($packing, _) => $work,
+            AnyPacking::Slots64($packing, _) => $work,
             AnyPacking::Unpacked($packing) => $work,
         }
     }};
@@ -295,31 +309,33 @@ pub(crate) use with_packing;
 impl AnyPacking {
     /// The packing of a layout. `widening` is given while the buckets of the table are widened.
     pub(crate) fn new(layout: Layout, widening: Option<Widening>) -> Self {
-        if let Some(widening) = widening {
+        coding::fill_tables();
+        let (None, Some(fast)) = (widening, FAST) else {
+            let widening = widening.unwrap_or(Widening { narrow: layout, below: 0 });
             return Self::Unpacked(Unpacked::new(layout, widening));
-        }
+        };
         let is_narrow = layout.bucket_bits() <= u64::BITS;
         match layout.codec() {
-            Codec::Plain if is_narrow => Self::Plain64(Plain64::new(layout)),
+            Codec::Plain if is_narrow => Self::Plain64(Plain64::new(layout), fast),
             Codec::Plain if layout.slot_bits() == WIDE_SLOT_BITS => {
-                Self::Slots64(Slots64::new(layout))
+                Self::Slots64(Slots64::new(layout), fast)
             }
-            Codec::Plain => Self::PlainHalves(Halves::new(layout)),
-            Codec::SemiSorted if is_narrow => Self::Sorted64(Sorted64::new(layout)),
+            Codec::Plain => Self::PlainHalves(Halves::new(layout), fast),
+            Codec::SemiSorted if is_narrow => Self::Sorted64(Sorted64::new(layout), fast),
             Codec::SemiSorted if SortedWide::fits(layout) => {
-                Self::SortedWide(SortedWide::new(layout))
+                Self::SortedWide(SortedWide::new(layout), fast)
             }
-            Codec::SemiSorted => Self::SortedHalves(Halves::new(layout)),
+            Codec::SemiSorted => Self::SortedHalves(Halves::new(layout), fast),
         }
     }
 
     /// How far the last byte that is read of a bucket is from the first.
     pub(crate) fn reach(&self) -> usize {
         let bits = match self {
-            Self::Plain64(_) | Self::Sorted64(_) => 64,
-            Self::PlainHalves(_) | Self::SortedWide(_) => 128,
-            Self::SortedHalves(halves) => halves.bits_read(),
-            Self::Slots64(_) | Self::Unpacked(_) => 256,
+            Self::Plain64(..) | Self::Sorted64(..) => 64,
+            Self::PlainHalves(..) | Self::SortedWide(..) => 128,
+            Self::SortedHalves(halves, _) => halves.bits_read(),
+            Self::Slots64(..) | Self::Unpacked(_) => 256,
         };
         bits / 8 - 1
     }

@@ -226,7 +226,7 @@ fn a_packing_changes_a_bucket_like_its_decoded_slots() {
 }
 
 fn is_halves(packing: &AnyPacking) -> bool {
-    matches!(packing, AnyPacking::PlainHalves(_) | AnyPacking::SortedHalves(_))
+    matches!(packing, AnyPacking::PlainHalves(..) | AnyPacking::SortedHalves(..))
 }
 
 #[test]
@@ -234,8 +234,8 @@ fn reads_of_halves_stay_within_reach() {
     for layout in layouts() {
         let packing = AnyPacking::new(layout, None);
         let last = match &packing {
-            AnyPacking::PlainHalves(halves) => halves.last_bit_read(0),
-            AnyPacking::SortedHalves(halves) => halves.last_bit_read(4),
+            AnyPacking::PlainHalves(halves, _) => halves.last_bit_read(0),
+            AnyPacking::SortedHalves(halves, _) => halves.last_bit_read(4),
             _ => continue,
         };
         assert!(last / 8 <= packing.reach() as u64, "{layout}");

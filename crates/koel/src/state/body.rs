@@ -42,18 +42,19 @@ impl<'a> Body<&'a [u8]> {
     pub(crate) fn open(bytes: &'a [u8], kind: Kind) -> Result<Self, ImageError> {
         let header = Header::decode_as(kind, bytes)?;
         let (table, trailer) = header.parts(bytes)?;
-        Ok(Self::of(&header, table, trailer))
+        let [lists @ .., sweeps] = header.split_trailer(trailer);
+        Ok(Self::of(&header, table, lists, Sweeps::Stored(sweeps)))
     }
+}
 
-    /// The body that a header describes, not verified. `trailer` is what a file has behind the
-    /// buckets.
-    fn of(header: &Header, table: &'a [u8], trailer: &'a [u8]) -> Self {
+impl<B: AsRef<[u8]>> Body<B> {
+    /// The body that a header describes, not verified.
+    fn of(header: &Header, table: B, lists: [B; 3], sweeps: Sweeps<B>) -> Self {
         let spares = if header.kind == Kind::Filter { header.entries - header.distinct } else { 0 };
         let mut state = State::new(header.kind, header.profile());
         (state.len, state.entries, state.spares) = (header.len, header.entries, spares);
-        let [lists @ .., sweeps] = header.split_trailer(trailer);
         state.side = Side::stored(lists);
-        let expiry = |clock| Expiry::uncounted(clock, Sweeps::Stored(sweeps));
+        let expiry = |clock| Expiry::uncounted(clock, sweeps);
         state.expiry = header.clock().map(expiry);
         Self { table: header.table(table), state, checksum: Some(header.body_checksum) }
     }
@@ -78,7 +79,7 @@ impl<B: AsRef<[u8]>> Body<B> {
 
     /// A copy with the buckets in these words, or elsewhere if they are too few.
     pub(crate) fn copy_in(&self, memory: Vec<u64>) -> Result<Body<Buffer>, MemoryError> {
-        let grows = self.state.kind == Kind::Filter && self.state.profile.growable;
+        let grows = self.state.kind() == Kind::Filter && self.state.profile.growable;
         let no_memory = MemoryError { bytes: self.size_in_bytes() };
         let table = self.table.copy_in(memory, grows).ok_or(no_memory)?;
         let body = Body::new(table, self.state.copy().ok_or(no_memory)?);
@@ -151,7 +152,7 @@ impl<B: AsRef<[u8]>> Body<B> {
     fn header(&self) -> Header {
         let body_checksum = self.checksum.unwrap_or_else(|| self.computed_checksum());
         let state = &self.state;
-        let distinct = if state.kind == Kind::Filter { state.distinct() } else { 0 };
+        let distinct = if state.kind() == Kind::Filter { state.distinct() } else { 0 };
         let (len, entries) = (state.len, state.entries);
         let [counters, stashed, corrections, sweeps] = self.section_lens();
         Header {
@@ -270,17 +271,37 @@ impl Body<Buffer> {
         self.state.side.allocated_bytes() + stamps + self.state.search_bytes()
     }
 
+    /// The body in these bytes, copied and verified.
+    ///
+    /// # Errors
+    /// [`ImageError`] if the bytes are not a sound image of this kind, or if there is no memory.
+    pub(crate) fn from_bytes(bytes: &[u8], kind: Kind) -> Result<Self, ImageError> {
+        let header = Header::decode_as(kind, bytes)?;
+        let (table, trailer) = header.parts(bytes)?;
+        let grows = kind == Kind::Filter && header.growable;
+        let table = Buffer::copy_of(table, grows).ok_or(ImageError::NoMemory)?;
+        Self::of_parts(&header, table, trailer)
+    }
+
     /// The body that a header describes, verified. `trailer` is what a file has behind the buckets.
-    #[cfg(any(feature = "std", feature = "serde"))]
+    ///
+    /// It is verified as a copy, not as a view: a program that opens no views needs no code that
+    /// verifies them.
     pub(crate) fn of_parts(
         header: &Header,
         table: Buffer,
         trailer: &[u8],
     ) -> Result<Self, ImageError> {
-        let view = Body::of(header, table.as_ref(), trailer);
-        view.verify()?;
-        let state = view.state.copy().ok_or(ImageError::NoMemory)?;
-        let body = Self::new(header.table(table).restored(), state);
+        let [lists @ .., sweeps] = header.split_trailer(trailer);
+        let copies = || {
+            let [counters, stash, corrections] = lists.map(|list| Buffer::copy_of(list, false));
+            Some(([counters?, stash?, corrections?], Sweeps::Stored(sweeps).copy()?))
+        };
+        let (lists, sweeps) = copies().ok_or(ImageError::NoMemory)?;
+        let stored = Self::of(header, table, lists, sweeps);
+        stored.verify()?;
+        let state = stored.state.copy().ok_or(ImageError::NoMemory)?;
+        let body = Self::new(stored.table.restored(), state);
         body.with_counted_stamps().ok_or(ImageError::NoMemory)
     }
 

@@ -15,7 +15,7 @@ impl<B: AsRef<[u8]>> State<B> {
     /// The count in a slot, without a counter.
     #[inline]
     pub(super) fn in_slot(&self, layout: Layout, slot: u64) -> u64 {
-        if self.kind == Kind::Filter { 1 } else { layout.value_of(slot) }
+        if self.kind() == Kind::Filter { 1 } else { layout.value_of(slot) }
     }
 }
 
@@ -24,7 +24,7 @@ impl<B: AsRef<[u8]>> Body<B> {
     /// O(1), but in a view O(counters), and in a counting filter O(buckets).
     pub(crate) fn held(&self) -> u128 {
         let entries = u128::from(self.state.entries);
-        let in_slots = match self.state.kind {
+        let in_slots = match self.state.kind() {
             Kind::Filter | Kind::Maplet => entries,
             Kind::Counting => {
                 let entries = self.table.entries();
@@ -56,7 +56,7 @@ impl<B: AsRef<[u8]>> Body<B> {
 
     /// How often the keys of an entry are in: its copies or its value, and its counter.
     pub(crate) fn count_of(&self, entry: &Entry) -> u64 {
-        let in_slots = match self.state.kind {
+        let in_slots = match self.state.kind() {
             Kind::Counting => self.in_slot(entry),
             Kind::Filter | Kind::Maplet | Kind::Expiring => self.table.equals(entry),
         };

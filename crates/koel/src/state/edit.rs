@@ -461,7 +461,7 @@ impl Body<Buffer> {
         match at.take(&mut self.table, value, is_counted) {
             Some(Taken::Absent) => return false,
             Some(taken) => {
-                let is_spare = taken == Taken::Copy && self.state.kind == Kind::Filter;
+                let is_spare = taken == Taken::Copy && self.state.kind() == Kind::Filter;
                 self.note_gone(is_spare, P::GROWS);
             }
             // A counted copy.

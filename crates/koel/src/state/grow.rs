@@ -14,7 +14,7 @@ impl<B: AsRef<[u8]>> Body<B> {
         let layout = self.table.layout();
         match layout.marks() {
             Some(_) => Some(layout),
-            None if self.state.kind == Kind::Filter => sizing::marked_layout(layout),
+            None if self.state.kind() == Kind::Filter => sizing::marked_layout(layout),
             None => None,
         }
     }
@@ -37,7 +37,7 @@ impl<B: AsRef<[u8]>> Body<B> {
         let (addresses, layout) = (self.addresses_grown_to(buckets)?, self.layout_to_grow_in()?);
         let bytes = Buffer::zeroed(table_bytes(layout, buckets)?, true)?;
         let table = Table::new(addresses, layout, bytes);
-        Some(Body::new(table, State::new(self.state.kind, self.state.profile)))
+        Some(Body::new(table, State::new(self.state.kind(), self.state.profile)))
     }
 }
 

@@ -68,7 +68,7 @@ impl Body<Buffer> {
         other: &Body<O>,
     ) -> Result<(), FullError> {
         let addresses = other.table.addresses();
-        if matches!(self.state.kind, Kind::Maplet | Kind::Expiring) {
+        if matches!(self.state.kind(), Kind::Maplet | Kind::Expiring) {
             let mut entries = other.table.entries();
             return entries.try_for_each(|it| self.add_pair(it.prefix, other.in_slot(&it)));
         }
@@ -80,7 +80,7 @@ impl Body<Buffer> {
 
     /// Adds copies to a filter, or a count to a counting filter.
     fn add_entry(&mut self, prefix: Prefix, amount: u64) -> Result<(), FullError> {
-        match self.state.kind {
+        match self.state.kind() {
             Kind::Counting => self.add_count(prefix, amount),
             _ => self.add_copies(prefix, amount),
         }
@@ -156,7 +156,7 @@ impl Body<Buffer> {
         self.table.each_relative(prefix, &mut |entry| {
             let beyond = self.beyond(&entry);
             let count = self.in_slot(&entry).saturating_add(beyond);
-            let is_better = match self.state.kind {
+            let is_better = match self.state.kind() {
                 Kind::Counting => chosen.is_none_or(|(most, _)| count > most),
                 Kind::Filter | Kind::Maplet | Kind::Expiring => beyond == 0,
             };

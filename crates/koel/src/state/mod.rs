@@ -64,7 +64,7 @@ const COPIES_IN_BUCKETS: u64 = 2;
 
 /// Counters, totals and settings.
 pub(crate) struct State<B> {
-    pub(crate) kind: Kind,
+    kind: Kind,
     pub(crate) profile: Profile,
     /// Counters, stash and corrections.
     pub(crate) side: Side<B>,
@@ -84,6 +84,12 @@ impl<B: AsRef<[u8]>> State<B> {
     pub(crate) fn new(kind: Kind, profile: Profile) -> Self {
         let (search, side) = (Search::default(), Side::default());
         Self { kind, profile, side, len: 0, entries: 0, spares: 0, expiry: None, search }
+    }
+
+    /// What it is a state of. Without other kinds, the code for them is left out.
+    #[inline(always)]
+    pub(crate) fn kind(&self) -> Kind {
+        if cfg!(feature = "kinds") { self.kind } else { Kind::Filter }
     }
 
     /// A copy that can be changed, without the counts of stamps. `None` if there is no memory for
@@ -134,7 +140,7 @@ impl<B: AsRef<[u8]>> State<B> {
 
     /// The number of entries, without second copies and dead ones.
     pub(crate) fn distinct(&self) -> u64 {
-        if self.kind == Kind::Expiring { self.len } else { self.entries - self.spares }
+        if self.kind() == Kind::Expiring { self.len } else { self.entries - self.spares }
     }
 
     /// Whether a growable filter must leave its fixed table of so many slots before the next key:

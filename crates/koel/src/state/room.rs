@@ -70,7 +70,7 @@ impl Body<Buffer> {
             let path = self.path_past_dead(at);
             return path.is_some_and(|path| self.follow(path, at, value));
         }
-        let is_filter = self.state.kind == Kind::Filter;
+        let is_filter = self.state.kind() == Kind::Filter;
         if is_filter && !self.table.grows() && self.state.must_grow(self.slots()) {
             return false;
         }
@@ -107,7 +107,7 @@ impl Body<Buffer> {
     ) -> bool {
         let (table, state) = (&mut self.table, &mut self.state);
         let layout = table.layout();
-        let (kind, counters) = (state.kind, &state.side.counters);
+        let (kind, counters) = (state.kind(), &state.side.counters);
         // An entry with a counter keeps its bits, for the counter goes by its name.
         let is_pinned = |slot: u64, name: u64| match kind {
             _ if keeps_bits => true,
@@ -361,7 +361,7 @@ impl Body<Buffer> {
             sum = sum.saturating_add(self.in_slot(&entry)).saturating_add(counted);
         }
         self.table.overwrite(&gone, 0);
-        let (in_slot, value) = match self.state.kind {
+        let (in_slot, value) = match self.state.kind() {
             Kind::Filter => (1, 0),
             _ => [sum.min(self.layout().largest_value()); 2].into(),
         };

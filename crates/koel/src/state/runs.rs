@@ -163,7 +163,7 @@ impl Run {
                 orders.extend(found.iter().filter(|&it| cut.orders.contains(it)));
             }
             // Other values are no counts.
-            if of.state.kind == Kind::Counting {
+            if of.state.kind() == Kind::Counting {
                 let values = slots.iter().map(|&slot| layout.value_of(slot));
                 let above_one = found.iter().zip(values).filter(|(_, value)| *value > 1);
                 for (&order, value) in above_one.filter(|(it, _)| cut.orders.contains(it)) {

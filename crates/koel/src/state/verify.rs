@@ -57,7 +57,7 @@ impl<B: AsRef<[u8]> + Sync> Body<B> {
         let slots = table.read(bucket);
         // Buckets that are still to be widened are in memory only, and have another layout.
         let has_one_form =
-            self.state.kind == Kind::Filter && table.addresses().widening().is_none();
+            self.state.kind() == Kind::Filter && table.addresses().widening().is_none();
         let is_written = !has_one_form || table.layout().is_canonical(table.word(bucket));
         let are_sound = || slots.entries().all(|slot| self.is_sound(bucket, slot));
         (is_written && are_sound()).then_some(slots)
@@ -69,7 +69,7 @@ impl<B: AsRef<[u8]> + Sync> Body<B> {
         let value = layout.value_of(slot);
         layout.is_fingerprint(layout.fingerprint_of(slot))
             && value <= layout.largest_value()
-            && match (self.state.kind, &self.state.expiry) {
+            && match (self.state.kind(), &self.state.expiry) {
                 (Kind::Counting, _) => value > 0,
                 (_, Some(Expiry { clock, sweeps, .. })) => {
                     clock.true_age(sweeps.swept(bucket), value).is_some()
@@ -82,7 +82,7 @@ impl<B: AsRef<[u8]> + Sync> Body<B> {
     /// that is all of them: each key has one.
     fn verify_distinct(&self) -> Result<(), ImageError> {
         let state = &self.state;
-        let said = match state.kind {
+        let said = match state.kind() {
             _ if self.table.grows() => return Ok(()),
             Kind::Maplet => return Ok(()),
             Kind::Filter => state.distinct(),
@@ -104,7 +104,7 @@ impl<B: AsRef<[u8]> + Sync> Body<B> {
     /// Checks that counters belong to entries, and that all counts add up to the header's.
     fn verify_counts(&self) -> Result<(), ImageError> {
         let (state, table) = (&self.state, &self.table);
-        let largest = if state.kind == Kind::Maplet { table.layout().largest_value() } else { 0 };
+        let largest = if state.kind() == Kind::Maplet { table.layout().largest_value() } else { 0 };
         state.side.verify(|name| self.names_an_entry(name), largest)?;
         let (len, held) = (u128::from(state.len), self.held());
         require("stashed copies", state.len, state.side.stash.sum() <= len)?;

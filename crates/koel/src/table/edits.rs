@@ -51,8 +51,8 @@ impl<const TAKES: bool> BlockEdits<TAKES> {
     #[inline(always)]
     fn apply(&self, i: usize, pair: BucketPairMut<'_>) -> bool {
         match pair.packing {
-            AnyPacking::Plain64(packing) => self.apply_in(packing, i, pair),
-            AnyPacking::Sorted64(packing) => self.apply_in(packing, i, pair),
+            AnyPacking::Plain64(packing, _) => self.apply_in(packing, i, pair),
+            AnyPacking::Sorted64(packing, _) => self.apply_in(packing, i, pair),
             _ => false,
         }
     }
@@ -94,8 +94,8 @@ impl Table<Buffer> {
     pub(crate) fn plans_edits<const TAKES: bool>(&self) -> bool {
         let most = match &self.packing {
             _ if self.grows() => return false,
-            AnyPacking::Plain64(_) => LARGE_PLAIN,
-            AnyPacking::Sorted64(packing) if TAKES || packing.plans_entries() => LARGE_SORTED,
+            AnyPacking::Plain64(..) => LARGE_PLAIN,
+            AnyPacking::Sorted64(packing, _) if TAKES || packing.plans_entries() => LARGE_SORTED,
             _ => return false,
         };
         (SMALL..=most).contains(&self.bytes().len())
@@ -110,8 +110,8 @@ impl Table<Buffer> {
         edits: &mut BlockEdits<TAKES>,
     ) {
         match &self.packing {
-            AnyPacking::Plain64(packing) => self.plan_edits_in(packing, ready, coming, edits),
-            AnyPacking::Sorted64(packing) => self.plan_edits_in(packing, ready, coming, edits),
+            AnyPacking::Plain64(packing, _) => self.plan_edits_in(packing, ready, coming, edits),
+            AnyPacking::Sorted64(packing, _) => self.plan_edits_in(packing, ready, coming, edits),
             _ => unreachable!("`plans_edits` says for which packings edits are planned"),
         }
     }

@@ -23,9 +23,13 @@ impl<B: AsRef<[u8]>> Table<B> {
         let location = self.base().locate(address);
         let is_there = match &self.packing {
             // SAFETY: `locate` gives buckets below `base.buckets()`.
-            AnyPacking::Plain64(packing) => unsafe { self.contains_unchecked(packing, &location) },
+            AnyPacking::Plain64(packing, _) => unsafe {
+                self.contains_unchecked(packing, &location)
+            },
             // SAFETY: as above.
-            AnyPacking::Sorted64(packing) => unsafe { self.contains_unchecked(packing, &location) },
+            AnyPacking::Sorted64(packing, _) => unsafe {
+                self.contains_unchecked(packing, &location)
+            },
             _ => self.contains_wide(location.home, location.alternate, location.fingerprint),
         };
         (location, is_there)

@@ -297,7 +297,7 @@ impl<B: AsRef<[u8]>> Table<B> {
     #[inline(never)]
     fn equal_candidates(&self, pair: (u64, u64), keys: [u64; 2]) -> Candidates {
         match &self.packing {
-            AnyPacking::Plain64(packing) => self.candidates_in::<_, Exact>(packing, pair, keys),
+            AnyPacking::Plain64(packing, _) => self.candidates_in::<_, Exact>(packing, pair, keys),
             _ => self.other_candidates(pair, keys),
         }
     }
@@ -418,7 +418,7 @@ impl Table<Buffer> {
     /// fingerprint. O(bytes), and nearly as fast as a copy if slots have 16 bits.
     pub(crate) fn update_slots(&mut self, mut change: impl FnMut(u64) -> u64) {
         let bytes = self.bytes.as_mut();
-        let is_plain = matches!(self.packing, AnyPacking::Plain64(_));
+        let is_plain = matches!(self.packing, AnyPacking::Plain64(..));
         if is_plain
             && self.layout.slot_bits() == u16::BITS
             && let Ok(slots) = try_cast_slice_mut::<u8, [u8; 2]>(bytes)

@@ -44,8 +44,8 @@ impl BucketPairMut<'_> {
     #[inline(always)]
     pub(crate) fn put(mut self, slot: u64, most: u64) -> Put {
         match self.packing {
-            AnyPacking::Plain64(packing) => self.put_narrow(packing, slot, most),
-            AnyPacking::Sorted64(packing) => self.put_sorted(packing, slot, most),
+            AnyPacking::Plain64(packing, _) => self.put_narrow(packing, slot, most),
+            AnyPacking::Sorted64(packing, _) => self.put_sorted(packing, slot, most),
             _ => self.put_any(slot, most),
         }
     }
@@ -54,8 +54,8 @@ impl BucketPairMut<'_> {
     #[inline(always)]
     pub(crate) fn take(mut self, slot: u64) -> Taken {
         match self.packing {
-            AnyPacking::Plain64(packing) => self.exchange_narrow(packing, slot, 0),
-            AnyPacking::Sorted64(packing) => self.take_sorted(packing, slot),
+            AnyPacking::Plain64(packing, _) => self.exchange_narrow(packing, slot, 0),
+            AnyPacking::Sorted64(packing, _) => self.take_sorted(packing, slot),
             _ => self.exchange_any(slot, 0),
         }
     }
@@ -64,7 +64,7 @@ impl BucketPairMut<'_> {
     #[inline(always)]
     pub(crate) fn exchange(mut self, old: u64, new: u64) -> Taken {
         match self.packing {
-            AnyPacking::Plain64(packing) => self.exchange_narrow(packing, old, new),
+            AnyPacking::Plain64(packing, _) => self.exchange_narrow(packing, old, new),
             _ => self.exchange_any(old, new),
         }
     }

@@ -76,7 +76,7 @@ pub(crate) trait Place: Copy {
 /// Evaluates an expression with the [`Place`] of a table as a type.
 macro_rules! at_place {
     ($table:expr, $Place:ident => $work:expr) => {
-        if $table.grows() {
+        if cfg!(not(feature = "fast")) || $table.grows() {
             type $Place = $crate::table::GrowingLocation;
             $work
         } else {
