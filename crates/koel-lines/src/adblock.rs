@@ -11,9 +11,15 @@
 //!
 //! Sources: the filter syntax of Adblock Plus, of uBlock Origin and of AdGuard.
 
+#[cfg(not(feature = "std"))]
+use alloc::collections::{BTreeMap as HashMap, BTreeSet as HashSet};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::error::Error;
+use core::fmt;
+#[cfg(feature = "std")]
 use std::collections::{HashMap, HashSet};
-use std::error::Error;
-use std::fmt;
 
 use crate::Skip;
 use crate::hosts::{domain_and_parents, listed};

@@ -3,9 +3,14 @@
 //! CSV follows RFC 4180 as the crate `csv-core` reads it: a field may be quoted, then it may hold
 //! delimiters and line ends, and two quotes in it stand for one. Cost: one pass over the line.
 
-use std::error::Error;
-use std::fmt;
-use std::ops::ControlFlow;
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::error::Error;
+use core::fmt;
+use core::ops::ControlFlow;
 
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
 use memchr::memmem::Finder;
@@ -214,7 +219,7 @@ impl Delimiter {
             rest = end.map(|_| &line[at + length..]);
             Some(&line[..at])
         };
-        std::iter::from_fn(next).filter(move |field| !skips_empty || !field.is_empty())
+        core::iter::from_fn(next).filter(move |field| !skips_empty || !field.is_empty())
     }
 }
 
@@ -276,7 +281,7 @@ impl Records {
         let mut field = Vec::new();
         self.each_piece(record, |_, piece, is_last| {
             field.extend_from_slice(piece);
-            if is_last { take(&std::mem::take(&mut field)) } else { ControlFlow::Continue(()) }
+            if is_last { take(&core::mem::take(&mut field)) } else { ControlFlow::Continue(()) }
         })
     }
 

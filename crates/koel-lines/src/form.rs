@@ -3,9 +3,11 @@
 //! Two of the application bytes say what a key is: a text or a host, trimmed, in lower case. The
 //! others only say where it is in a line. Cost: a look at each byte, or one parse of a URL.
 
-use std::borrow::Cow;
-use std::error::Error;
-use std::fmt;
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::error::Error;
+use core::fmt;
 
 use crate::Format;
 use crate::hosts;
@@ -56,7 +58,7 @@ impl KeyForm {
         if !self.is_host {
             return Ok(self.options.key(text));
         }
-        let host = std::str::from_utf8(text).ok().and_then(hosts::host).ok_or(NoHost(text))?;
+        let host = core::str::from_utf8(text).ok().and_then(hosts::host).ok_or(NoHost(text))?;
         Ok(Cow::Owned(self.options.key(host.as_bytes()).into_owned()))
     }
 

@@ -17,7 +17,11 @@
 //! address in a line. A `#` begins a comment. The names of the machine itself, such as `localhost`,
 //! are skipped, and so are ranges of addresses, because a filter holds single ones.
 
-use std::net::IpAddr;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use crate::Skip;
 use crate::url::parse;
@@ -32,7 +36,7 @@ pub fn host_or_parent(
     both_forms: bool,
     mut contains: impl FnMut(&[u8]) -> bool,
 ) -> Option<bool> {
-    let host = std::str::from_utf8(line).ok().and_then(host)?;
+    let host = core::str::from_utf8(line).ok().and_then(host)?;
     // The standard takes every host whose last label is a number for an address.
     let last = host.rsplit('.').next().unwrap_or_default();
     if host.starts_with('[') || last.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -119,7 +123,7 @@ fn in_unicode(host: &str) -> String {
 /// For `a.b.c`: `a.b.c`, `b.c` and `c`.
 pub(crate) fn domain_and_parents(domain: &str) -> impl Iterator<Item = &str> {
     let first = Some(domain).filter(|domain| !domain.is_empty());
-    std::iter::successors(first, |name| name.split_once('.').map(|(_, above)| above))
+    core::iter::successors(first, |name| name.split_once('.').map(|(_, above)| above))
 }
 
 /// Whether a line has an address and names, as in /etc/hosts. A name has a dot, so that lines of a

@@ -25,6 +25,10 @@
 //! assert!(form.key(b"two words").is_err());
 //! ```
 
+#![cfg_attr(not(feature = "std"), no_std)]
+
+extern crate alloc;
+
 mod adblock;
 mod fields;
 mod form;

@@ -12,6 +12,7 @@ use crate::adblock::{self, TakenOut};
 use crate::fields::{Column, Field, NoColumn, Records, Separator};
 use crate::options::LineOptions;
 use crate::{Format, Skip, hosts};
+use alloc::vec::Vec;
 
 /// How keys are made of the lines of a list.
 #[derive(Clone, Debug, Default)]

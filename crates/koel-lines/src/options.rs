@@ -5,7 +5,8 @@
 //! languages, with vectors. Cost: one look at each byte. Allocates only for a key that changes its
 //! letters.
 
-use std::borrow::Cow;
+use alloc::borrow::Cow;
+use alloc::string::String;
 
 /// How the text of a line becomes the bytes of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,7 +89,7 @@ fn lowered(line: &[u8]) -> Cow<'_, [u8]> {
         let has_capitals = line.iter().any(u8::is_ascii_uppercase);
         return if has_capitals { line.to_ascii_lowercase().into() } else { line.into() };
     }
-    let Ok(text) = std::str::from_utf8(line) else { return line.to_ascii_lowercase().into() };
+    let Ok(text) = core::str::from_utf8(line) else { return line.to_ascii_lowercase().into() };
     let lower = text.chars().flat_map(char::to_lowercase);
     let key: String = lower.map(|c| if c == '\u{3c2}' { '\u{3c3}' } else { c }).collect();
     Cow::Owned(key.into_bytes())

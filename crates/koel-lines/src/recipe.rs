@@ -15,8 +15,12 @@
 //! Filters are merged and compared only if the first two are equal. The name of a column may be
 //! longer than a header has room for, so it is stored as a hash.
 
-use std::error::Error;
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use alloc::{format, vec};
+use core::error::Error;
+use core::fmt;
 
 use crate::Format;
 use crate::fields::{self, Column, Delimiter, Field, Separator};

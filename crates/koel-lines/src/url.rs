@@ -4,6 +4,8 @@
 //! for international names. Both say the same: `hosts/standard.rs` and
 //! the tests of the npm package ask them the test data of the standard.
 
+use alloc::string::String;
+
 /// What is needed of a URL.
 #[derive(Debug)]
 pub(crate) struct Parsed {
@@ -18,7 +20,7 @@ pub(crate) struct Parsed {
 #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 pub(crate) fn parse(text: &str) -> Option<Parsed> {
     let url = url::Url::parse(text).ok()?;
-    let host = url.host_str().filter(|host| !host.is_empty()).map(str::to_owned);
+    let host = url.host_str().filter(|host| !host.is_empty()).map(String::from);
     Some(Parsed { host, is_special: url.is_special(), is_opaque: url.cannot_be_a_base() })
 }
 
@@ -28,6 +30,9 @@ pub(crate) use javascript::parse;
 #[cfg(all(target_family = "wasm", target_os = "unknown"))]
 #[expect(unsafe_code, reason = "a function of JavaScript")]
 mod javascript {
+    use alloc::string::String;
+    use alloc::vec;
+
     use super::Parsed;
 
     #[link(wasm_import_module = "koel")]
