@@ -13,6 +13,9 @@ const read = (path) => readFileSync(here(path), "utf8");
 const modules = [
   "../crates/koel-wasm/npm/keys.js",
   "../crates/koel-wasm/npm/batches.js",
+  "../crates/koel-wasm/npm/options.js",
+  "../crates/koel-wasm/npm/module.js",
+  "../crates/koel-wasm/npm/ask.js",
   "../crates/koel-wasm/npm/filter.js",
   "../crates/koel-wasm/npm/instance.js",
   "format.js",

@@ -4,7 +4,7 @@
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** More than this would move the input buffer, of which the filters (filter.js) keep a view. */
+/** More than this would move the input buffer, of which the filters (module.js) keep a view. */
 const LEAST_INPUT = 1 << 12;
 const [LINE, COMMENT] = [10, 35];
 

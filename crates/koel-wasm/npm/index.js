@@ -5,13 +5,6 @@
 import { bind } from "./filter.js";
 import { WASM } from "./inline.js";
 import { instanceOf } from "./instance.js";
+import { bytesOfText } from "./text.js";
 
-/** The bytes of hexadecimal digits. */
-function decoded(digits) {
-  const value = (at) => (digits.charCodeAt(at) + 9 * (digits.charCodeAt(at) >> 6)) & 15;
-  const bytes = new Uint8Array(digits.length / 2);
-  for (let i = 0; i < bytes.length; i += 1) bytes[i] = 16 * value(2 * i) + value(2 * i + 1);
-  return bytes;
-}
-
-export const { CuckooFilter, KoelError } = bind(() => instanceOf(new WebAssembly.Module(decoded(WASM))));
+export const { CuckooFilter, KoelError } = bind(() => instanceOf(new WebAssembly.Module(bytesOfText(WASM))));

@@ -1,9 +1,10 @@
 // The entry without the WebAssembly module, which `init` takes: a third smaller, and compiled while
 // it is downloaded.
 
-import { bind, KoelError } from "./filter.js";
+import { bind } from "./filter.js";
 import { linked } from "./instance.js";
 import { isA } from "./keys.js";
+import { KoelError } from "./module.js";
 
 let ready;
 

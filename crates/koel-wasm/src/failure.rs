@@ -1,8 +1,11 @@
 //! What an operation that failed leaves: a number, and the sentence of the library.
 
-use std::fmt::Display;
+use alloc::string::{String, ToString};
+use core::fmt::Display;
 
-use koel::{BuildError, FullError, ImageError, MemoryError, MergeError, PatchError, RefuteError};
+#[cfg(feature = "full")]
+use koel::{BuildError, MergeError, RefuteError};
+use koel::{FullError, ImageError, MemoryError, PatchError};
 
 /// The kind of an error, which becomes the property `code` of the exception. 0 is success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +70,7 @@ impl From<FullError> for Failure {
     }
 }
 
+#[cfg(feature = "full")]
 impl From<RefuteError> for Failure {
     fn from(error: RefuteError) -> Self {
         match error {
@@ -76,6 +80,7 @@ impl From<RefuteError> for Failure {
     }
 }
 
+#[cfg(feature = "full")]
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
         let code = if error == BuildError::NoMemory { Code::Memory } else { Code::Settings };
@@ -90,6 +95,7 @@ impl From<ImageError> for Failure {
     }
 }
 
+#[cfg(feature = "full")]
 impl From<MergeError> for Failure {
     fn from(error: MergeError) -> Self {
         match error {

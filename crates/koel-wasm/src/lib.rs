@@ -1,14 +1,22 @@
 //! The filter for JavaScript, compiled for `wasm32-unknown-unknown`.
 //!
 //! ```text
-//!     npm/filter.js   the class that users see: throws exceptions
-//!     npm/batches.js  batches of keys in pieces; keys.js: a key as bytes
-//!     npm/index.js    the main entry, with this module inside; init.js and workerd.js without it
-//!     exports.rs      functions with numbers as arguments, called by filter.js
-//!     page.rs         what only the page asks: a small table, where a key is, sizes
+//!     npm/ask.js      the class FilterReader that users see: throws exceptions
+//!     npm/filter.js   the class CuckooFilter, a reader that also changes
+//!     npm/module.js   an instance of this module: its buffers, batches and errors
+//!     npm/batches.js  batches of keys in pieces; keys.js: a key as bytes; options.js: of calls
+//!     npm/index.js    the main entry, with this module inside as text (text.js); init.js and
+//!                     workerd.js without it; reader.js: the same for what only asks
+//!     exports.rs      functions with numbers as arguments, called by JavaScript
 //!     failure.rs      errors as numbers and sentences
 //!     host.rs         the filters behind the handles, and two buffers: the logic, in safe Rust
+//!     program.rs      memory and panics, without the standard library
+//!     page.rs         what only the page asks: a small table, where a key is, sizes
 //! ```
+//!
+//! **Two modules.** With the feature `full` filters are built, changed, merged and compared
+//! (`host/change.rs`, `exports/change.rs`). Without it this is the module of
+//! `koel-filter/reader`, which is a third as large.
 //!
 //! **Why no binding generator.** Its command takes minutes to compile. A handle, two buffers and
 //! a dozen functions of numbers need no generated code (docs/decisions/0032-wasm.md).
@@ -20,11 +28,16 @@
 //! On other targets the crate compiles too, so that its logic is tested and linted with the
 //! workspace.
 
+#![cfg_attr(all(target_family = "wasm", not(feature = "page")), no_std)]
+
+extern crate alloc;
+
 #[expect(unsafe_code, reason = "exported names are attributes that count as `unsafe`")]
 mod exports;
 pub mod failure;
 pub mod host;
 #[cfg(feature = "page")]
 pub mod page;
+mod program;
 
 pub use exports::*;

@@ -13,6 +13,7 @@ import { fileURLToPath } from "node:url";
 import esbuild from "esbuild";
 import { Miniflare } from "miniflare";
 import { chromium } from "playwright-core";
+import { CuckooFilter } from "koel-filter";
 import * as vite from "vite";
 import webpack from "webpack";
 
@@ -28,19 +29,28 @@ const WORK = `
   filter.add("ada");
   const answer = [filter.has("ada"), filter.has("grace"), filter.size].join();
 `;
+const built = new CuckooFilter({ capacity: 100 });
+built.add("ada");
+const READ = `
+  const filter = FilterReader.fromBytes(new Uint8Array([${built.toBytes()}]));
+  const answer = [filter.has("ada"), filter.has("grace"), filter.size].join();
+`;
+/** The entries that need no initialisation: what a program imports, and what it does. */
+const ENTRIES = [
+  { entry: "koel-filter", name: "main", load: `import { CuckooFilter } from "koel-filter";`, work: WORK },
+  { entry: "koel-filter/reader", name: "reader", load: `import { FilterReader } from "koel-filter/reader";`, work: READ },
+];
+const MANIFEST = JSON.parse(readFileSync(new URL(import.meta.resolve("koel-filter/package.json")), "utf8"));
 const EXPECTED = "true,false,1";
-const program = write(
-  "program.js",
-  `import { CuckooFilter } from "koel-filter";\n${WORK}\nglobalThis.answer = answer;
-  if (typeof process === "object") console.log(answer);`,
-);
+for (const one of ENTRIES) {
+  const shown = `globalThis.answer = answer;\nif (typeof process === "object") console.log(answer);`;
+  one.program = write(`${one.name}.js`, `${one.load}\n${one.work}\n${shown}`);
+}
 const bare = write(
   "bare.js",
   `import { CuckooFilter, init } from "koel-filter/init";
   globalThis.begin = async (source) => { await init(source); ${WORK} return answer; };`,
 );
-write("index.html", `<!doctype html><script type="module" src="./program.js"></script>`);
-
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm" };
 let [browser, server, host] = [];
 before(async () => {
@@ -86,118 +96,121 @@ const pageOf = (name, type = "text/javascript") => {
 };
 const node = (...args) => execFileSync(process.execPath, args, { encoding: "utf8" }).trim();
 
-test("Node loads it with require", async () => {
-  const { CuckooFilter } = require("koel-filter");
-  const filter = new CuckooFilter({ capacity: 9 });
+test("integers of 64 bits are keys of a required class", () => {
+  const filter = new (require("koel-filter").CuckooFilter)({ capacity: 9 });
   assert.ok(filter.add(-1) && filter.has(2n ** 64n - 1n));
-  write("program.cjs", `const { CuckooFilter } = require("koel-filter");\n${WORK}\nconsole.log(answer);`);
-  assert.equal(node(path("program.cjs")), EXPECTED);
-  assert.equal(node(program), EXPECTED);
 });
 
-for (const format of ["cjs", "esm"]) {
-  test(`esbuild makes a program for Node: ${format}`, async () => {
-    const outfile = path(`esbuild.${format === "cjs" ? "cjs" : "mjs"}`);
-    await esbuild.build({ entryPoints: [program], bundle: true, platform: "node", format, outfile });
-    assert.equal(node(outfile), EXPECTED);
+for (const { entry, name, program, load, work } of ENTRIES) {
+  const file = (suffix) => `${name}-${suffix}`;
+
+  test(`Node loads ${entry}, also with require`, () => {
+    const required = load.replace(/^import (.*) from (.*);$/, "const $1 = require($2);");
+    assert.equal(node(write(file("program.cjs"), `${required}\n${work}\nconsole.log(answer);`)), EXPECTED);
+    assert.equal(node(program), EXPECTED);
   });
-}
 
-test("esbuild makes a script for browsers, as small as it can", async () => {
-  const outfile = path("esbuilt.js");
-  await esbuild.build({ entryPoints: [program], bundle: true, minify: true, format: "iife", outfile });
-  assert.equal(await onPage(pageOf("esbuilt"), answered), EXPECTED);
-});
+  for (const format of ["cjs", "esm"]) {
+    test(`esbuild makes a program of ${entry} for Node: ${format}`, async () => {
+      const outfile = path(file(`esbuild.${format === "cjs" ? "cjs" : "mjs"}`));
+      await esbuild.build({ entryPoints: [program], bundle: true, platform: "node", format, outfile });
+      assert.equal(node(outfile), EXPECTED);
+    });
+  }
 
-test("webpack makes a script for browsers", async () => {
-  const output = { path: folder, filename: "webpacked.js" };
-  const settings = { mode: "production", entry: program, context: here, output, performance: false };
-  const stats = await new Promise((resolve, reject) =>
-    webpack(settings, (error, stats) => (error ? reject(error) : resolve(stats))),
-  );
-  assert.deepEqual([stats.hasErrors(), stats.hasWarnings()], [false, false], stats.toString());
-  assert.equal(await onPage(pageOf("webpacked"), answered), EXPECTED);
-});
+  test(`esbuild makes a script of ${entry} for browsers, as small as it can`, async () => {
+    const outfile = path(file("esbuilt.js"));
+    await esbuild.build({ entryPoints: [program], bundle: true, minify: true, format: "iife", outfile });
+    assert.equal(await onPage(pageOf(file("esbuilt")), answered), EXPECTED);
+  });
 
-test("Vite serves it while one develops, and builds it", async () => {
-  const settings = { root: folder, configFile: false, logLevel: "error", cacheDir: path("vite-cache") };
-  const serving = { ...settings, server: { port: 0, host: "127.0.0.1" } };
-  const served = await vite.createServer(serving);
-  await served.listen();
-  const { port } = served.httpServer.address();
-  assert.equal(await onPage(`http://127.0.0.1:${port}/index.html`, answered), EXPECTED);
-  await served.close();
-  const build = { outDir: path("vited"), emptyOutDir: true, chunkSizeWarningLimit: 10_000 };
-  await vite.build({ ...settings, base: "./", build });
-  assert.equal(await onPage(`${host}/programs/vited/index.html`, answered), EXPECTED);
-});
+  test(`webpack makes a script of ${entry} for browsers`, async () => {
+    const output = { path: folder, filename: file("webpacked.js") };
+    const settings = { mode: "production", entry: program, context: here, output, performance: false };
+    const stats = await new Promise((resolve, reject) =>
+      webpack(settings, (error, stats) => (error ? reject(error) : resolve(stats))),
+    );
+    assert.deepEqual([stats.hasErrors(), stats.hasWarnings()], [false, false], stats.toString());
+    assert.equal(await onPage(pageOf(file("webpacked")), answered), EXPECTED);
+  });
 
-test("a page needs no bundler", async () => {
-  const map = `{"imports": {"koel-filter": "/node_modules/koel-filter/index.js"}}`;
-  write("plain.html", `<!doctype html><script type="importmap">${map}</script>
-    <script type="module" src="./program.js"></script>`);
-  assert.equal(await onPage(`${host}/programs/plain.html`, answered), EXPECTED);
-});
+  test(`Vite serves ${entry} while one develops, and builds it`, async () => {
+    const root = path(file("vite"));
+    mkdirSync(root, { recursive: true });
+    write(`${file("vite")}/program.js`, readFileSync(program));
+    write(`${file("vite")}/index.html`, `<!doctype html><script type="module" src="./program.js"></script>`);
+    const settings = { root, configFile: false, logLevel: "error", cacheDir: path(file("vite-cache")) };
+    const serving = { ...settings, server: { port: 0, host: "127.0.0.1" } };
+    const served = await vite.createServer(serving);
+    await served.listen();
+    const { port } = served.httpServer.address();
+    assert.equal(await onPage(`http://127.0.0.1:${port}/index.html`, answered), EXPECTED);
+    await served.close();
+    const build = { outDir: path(file("vited")), emptyOutDir: true, chunkSizeWarningLimit: 10_000 };
+    await vite.build({ ...settings, base: "./", build });
+    assert.equal(await onPage(`${host}/programs/${file("vited")}/index.html`, answered), EXPECTED);
+  });
 
-for (const [type, format] of [["classic", "iife"], ["module", "esm"]]) {
-  test(`a service worker uses it: ${type}`, async () => {
-    const worker = `import { CuckooFilter } from "koel-filter";
-      addEventListener("message", (event) => { ${WORK} event.source.postMessage(answer); });`;
-    const name = `worker-${type}`;
-    const entryPoints = [write(`${name}.src.js`, worker)];
-    await esbuild.build({ entryPoints, bundle: true, format, outfile: path(`${name}.js`) });
-    write("empty.html", "<!doctype html>");
-    const ask = async ([name, type]) => {
-      const told = new Promise((resolve) => {
-        navigator.serviceWorker.onmessage = (event) => resolve(event.data);
-      });
-      const { installing } = await navigator.serviceWorker.register(`./${name}.js`, { type });
-      installing.postMessage("begin");
-      return told;
+  test(`a page of ${entry} needs no bundler`, async () => {
+    const { default: way } = MANIFEST.exports[entry.replace("koel-filter", ".")].default;
+    const map = JSON.stringify({ imports: { [entry]: `/node_modules/koel-filter/${way}` } });
+    write(file("plain.html"), `<!doctype html><script type="importmap">${map}</script>
+      <script type="module" src="./${name}.js"></script>`);
+    assert.equal(await onPage(`${host}/programs/${file("plain.html")}`, answered), EXPECTED);
+  });
+
+  for (const [type, format] of [["classic", "iife"], ["module", "esm"]]) {
+    test(`a service worker uses ${entry}: ${type}`, async () => {
+      const worker = `${load}
+        addEventListener("message", (event) => { ${work} event.source.postMessage(answer); });`;
+      const script = file(`worker-${type}`);
+      const entryPoints = [write(`${script}.src.js`, worker)];
+      await esbuild.build({ entryPoints, bundle: true, format, outfile: path(`${script}.js`) });
+      write("empty.html", "<!doctype html>");
+      const ask = async ([name, type]) => {
+        const told = new Promise((resolve) => {
+          navigator.serviceWorker.onmessage = (event) => resolve(event.data);
+        });
+        const { installing } = await navigator.serviceWorker.register(`./${name}.js`, { type });
+        installing.postMessage("begin");
+        return told;
+      };
+      const page = `${host}/programs/empty.html`;
+      assert.equal(await onPage(page, (page) => page.evaluate(ask, [script, type])), EXPECTED);
+    });
+  }
+
+  test(`workerd gets the module of ${entry} compiled`, async () => {
+    // As wrangler does it.
+    assert.equal(await compiled(file("workerd"), load, work, { conditions: ["workerd", "worker", "browser"] }), EXPECTED);
+  });
+
+  test(`Vercel's edge runtime gets the module of ${entry} compiled`, async () => {
+    // Next.js makes a module of an import with "?module". workerd stands for the runtime: it compiles no bytes either.
+    const plugin = {
+      name: "?module",
+      setup: (build) => build.onResolve({ filter: /\.wasm\?module$/ }, (found) => ({ path: join(found.resolveDir, found.path.slice(0, -7)) })),
     };
-    const page = `${host}/programs/empty.html`;
-    assert.equal(await onPage(page, (page) => page.evaluate(ask, [name, type])), EXPECTED);
+    const settings = { conditions: ["edge-light", "browser"], plugins: [plugin] };
+    assert.equal(await compiled(file("edge"), load, work, settings), EXPECTED);
   });
 }
 
-/** What a worker in workerd answers, which compiles no bytes. */
-async function fetched(folder, name) {
+/** What a worker answers in workerd, which compiles no bytes. */
+async function compiled(name, load, work, settings) {
+  const worker = `${load}
+    export default { fetch() { ${work} return new Response(answer); } };`;
+  const [outdir, loader] = [path(name), { ".wasm": "copy" }];
+  const entryPoints = [write(`${name}.src.js`, worker)];
+  await esbuild.build({ entryPoints, bundle: true, format: "esm", loader, outdir, ...settings });
   const rules = [{ type: "CompiledWasm", include: ["**/*.wasm"] }];
-  const settings = { modules: true, modulesRules: rules, compatibilityDate: "2026-01-01" };
-  const miniflare = new Miniflare({ ...settings, scriptPath: join(folder, name), modulesRoot: folder });
+  const runs = { modules: true, modulesRules: rules, compatibilityDate: "2026-01-01" };
+  const miniflare = new Miniflare({ ...runs, scriptPath: join(outdir, `${name}.src.js`), modulesRoot: outdir });
   const response = await miniflare.dispatchFetch("http://localhost/");
   const text = await response.text();
   await miniflare.dispose();
   return text;
 }
-
-test("workerd gets the module compiled", async () => {
-  const worker = `import { CuckooFilter } from "koel-filter";
-    export default { fetch() { ${WORK} return new Response(answer); } };`;
-  const entryPoints = [write("workerd.src.js", worker)];
-  const outdir = path("workerd");
-  // As wrangler does it.
-  const conditions = ["workerd", "worker", "browser"];
-  const loader = { ".wasm": "copy" };
-  await esbuild.build({ entryPoints, bundle: true, format: "esm", conditions, loader, outdir });
-  assert.equal(await fetched(outdir, "workerd.src.js"), EXPECTED);
-});
-
-test("Vercel's edge runtime gets the module compiled", async () => {
-  const worker = `import { CuckooFilter } from "koel-filter";
-    export default { fetch() { ${WORK} return new Response(answer); } };`;
-  const entryPoints = [write("edge.src.js", worker)];
-  const outdir = path("edge");
-  // Next.js makes a module of an import with "?module". workerd stands for the runtime: it compiles no bytes either.
-  const compiled = {
-    name: "?module",
-    setup: (build) => build.onResolve({ filter: /\.wasm\?module$/ }, (found) => ({ path: join(found.resolveDir, found.path.slice(0, -7)) })),
-  };
-  const conditions = ["edge-light", "browser"];
-  const loader = { ".wasm": "copy" };
-  await esbuild.build({ entryPoints, bundle: true, format: "esm", conditions, loader, outdir, plugins: [compiled] });
-  assert.equal(await fetched(outdir, "edge.src.js"), EXPECTED);
-});
 
 test("init takes bytes, a URL, a response, and a compiled module", async () => {
   const entryPoints = [bare];

@@ -1,5 +1,5 @@
-// Runs the scenarios of docs/conformance with a class CuckooFilter: that of the npm package
-// (conformance.test.mjs), or of the page's module (web/conformance.mjs).
+// Runs the scenarios of docs/conformance with a class CuckooFilter: that of the npm package or of its
+// reader (conformance.test.mjs), or of the page's module (web/conformance.mjs).
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -162,7 +162,7 @@ function runScenario(CuckooFilter, theme, { name, steps }) {
 }
 
 /** Tests that a door of docs/conformance does what it can. `folder` is the URL of that folder. */
-export function conform(name, CuckooFilter, folder) {
+export function conform(name, CuckooFilter, folder, title = name) {
   const read = (file) => JSON.parse(readFileSync(new URL(file, folder), "utf8"));
   const { cannot } = read("doors.json")[name];
   const needed = new Set();
@@ -170,7 +170,7 @@ export function conform(name, CuckooFilter, folder) {
   let ran = 0;
   for (const file of readdirSync(folder).sort()) {
     if (!file.endsWith(".json") || file === "doors.json") continue;
-    test(`${name} does what the scenarios say: ${file}`, () => {
+    test(`${title} does what the scenarios say: ${file}`, () => {
       for (const scenario of read(file).scenarios) {
         const needs = needsOf(scenario);
         for (const need of needs) needed.add(need);
@@ -183,8 +183,8 @@ export function conform(name, CuckooFilter, folder) {
       }
     });
   }
-  test(`every lack of ${name} is one of a scenario`, () => {
+  test(`every lack of ${title} is one of a scenario`, () => {
     assert.deepEqual(Object.keys(cannot).filter((need) => !needed.has(need)), []);
-    console.log(`${name}: ran ${ran} scenarios, skipped ${skipped}`);
+    console.log(`${title}: ran ${ran} scenarios, skipped ${skipped}`);
   });
 }

@@ -2,8 +2,11 @@
 
 import koel = require("koel-filter");
 import bare = require("koel-filter/init");
+import reading = require("koel-filter/reader");
 
 const filter: koel.CuckooFilter = new koel.CuckooFilter({ capacity: 10 });
 const ready: Promise<void> = bare.init(new Uint8Array());
 
-export = { filter, ready };
+const reader: reading.FilterReader = reading.FilterReader.fromBytes(filter.toBytes());
+
+export = { filter, reader, ready };

@@ -2,6 +2,7 @@
 
 import { CuckooFilter, KoelError, type Adding, type Failed, type Options } from "koel-filter";
 import { CuckooFilter as Bare, init } from "koel-filter/init";
+import { FilterReader, type Key, type Keys } from "koel-filter/reader";
 
 const options: Options = { capacity: 1_000_000n, errorRate: 0.01, growable: true, seed: 1 };
 const filter: CuckooFilter = new CuckooFilter(options);
@@ -16,6 +17,10 @@ const corrected: boolean = filter.refute("b");
 const corrections: number = filter.refuteMany(new Set(["c"])) + filter.corrections;
 const patch: Uint8Array = filter.patchTo(filter);
 const patched: CuckooFilter = filter.patched(patch).patched(new ArrayBuffer(3));
+const reader: FilterReader = FilterReader.fromBytes(bytes).patched(patch);
+const asReader: FilterReader = filter;
+const asked = (one: FilterReader, key: Key, keys: Keys): boolean[] => [one.has(key), ...one.hasMany(keys)];
+const merged: CuckooFilter = filter.merge(reader);
 const code = (error: KoelError): string => error.code;
 const done = (error: Failed<boolean[]>): boolean[] => error.answers.slice(0, error.done);
 const ready: Promise<void> = init(new URL("https://example.org/koel.wasm"));
@@ -32,5 +37,11 @@ filter.add(true);
 filter.size = 3;
 // @ts-expect-error: no such preference.
 new CuckooFilter({ prefer: "large" });
+// @ts-expect-error: a reader is opened, not built.
+new FilterReader();
+// @ts-expect-error: a reader changes nothing.
+reader.add("a");
+// @ts-expect-error: a reader is no filter that can be changed.
+const changeable: CuckooFilter = reader;
 
-export { added, areNew, bytes, code, corrected, corrections, counts, done, patched, found, isNew, ready, scoped };
+export { added, areNew, asked, asReader, changeable, merged, reader, bytes, code, corrected, corrections, counts, done, patched, found, isNew, ready, scoped };
