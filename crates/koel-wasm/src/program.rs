@@ -1,9 +1,9 @@
 //! What a WebAssembly module needs that an operating system gives to other programs: memory, a place
 //! for the one [`Host`], and an end for panics.
 //!
-//! The standard library has all of it. But its panics print a message, which no page shows: that
-//! takes a sixth of the module, and as much again for the places in the source that they name. So the
-//! module is without the standard library, and a panic is a trap. JavaScript makes an exception of it.
+//! The standard library has all of it. But its panics print a message, which no page shows, and the
+//! code and the texts for that would be in every module. So the module is without the standard
+//! library, and a panic is a trap. JavaScript makes an exception of it.
 
 use crate::host::Host;
 

@@ -174,7 +174,7 @@ impl ExpiringFilter {
     #[must_use]
     pub fn len_at(&self, now: u64) -> u64 {
         let later = self.body.clock().steps_until(now);
-        let expiry = self.body.state.expiry.as_ref();
+        let expiry = self.body.state.time();
         if later == 0 { self.len() } else { expiry.map_or(0, |expiry| expiry.live_after(later)) }
     }
 

@@ -59,9 +59,6 @@ pub(crate) struct Clock {
     pub(crate) youngest_evicted: Option<u64>,
     /// Whether an insert into a full filter evicts an entry.
     pub(crate) evicts: bool,
-    /// Without filters that expire there is no clock, and the code for it is left out.
-    #[cfg(not(feature = "kinds"))]
-    pub(crate) never: core::convert::Infallible,
 }
 
 /// Ticks of a step, steps of the window, and bits of a stamp.
@@ -92,7 +89,6 @@ impl Steps {
 
 impl Clock {
     /// A clock at tick 0.
-    #[cfg(feature = "kinds")]
     pub(crate) fn new(steps: Steps, evicts: bool) -> Self {
         Self {
             step_ticks: steps.ticks,

@@ -227,13 +227,6 @@ impl Header {
     }
 
     /// The time of an expiring filter.
-    #[cfg(not(feature = "kinds"))]
-    pub(crate) fn clock(&self) -> Option<Clock> {
-        None
-    }
-
-    /// The time of an expiring filter.
-    #[cfg(feature = "kinds")]
     pub(crate) fn clock(&self) -> Option<Clock> {
         self.expires().then(|| Clock {
             step_ticks: self.step_ticks,

@@ -104,7 +104,7 @@ static PAIR_CODES: [[u16; 256]; 2] = [pair_codes(0), pair_codes(8)];
 /// Four nibbles, position 0 lowest, for each code.
 #[cfg(feature = "fast")]
 static NIBBLES: [u16; CODE_SPACE] = all_nibbles();
-/// The same, computed by [`fill_tables`]: the numbers would take an eighth of a small module.
+/// The same, computed by [`fill_tables`]: 8 KB of a module that hardly compress.
 #[cfg(not(feature = "fast"))]
 static NIBBLES: [AtomicU16; CODE_SPACE] = [const { AtomicU16::new(0) }; CODE_SPACE];
 

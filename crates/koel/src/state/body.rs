@@ -124,8 +124,8 @@ impl<B: AsRef<[u8]>> Body<B> {
         let start = range.start.min(buckets);
         self.table.each_piece(start..range.end.clamp(start, buckets), &mut sink)?;
         let mut rest = behind(range, buckets);
-        let State { side: Side { counters, stash, corrections }, expiry, .. } = &self.state;
-        let sweeps = expiry.iter().flat_map(|expiry| expiry.sweeps.iter());
+        let Side { counters, stash, corrections } = &self.state.side;
+        let sweeps = self.state.time().into_iter().flat_map(|expiry| expiry.sweeps.iter());
         let [a, b, c, d] = self.section_bytes();
         each_record(&mut rest, a, SECTIONS[0], counters.iter().map(encode), &mut sink)?;
         each_record(&mut rest, b, SECTIONS[1], stash.iter().map(encode), &mut sink)?;
@@ -135,8 +135,8 @@ impl<B: AsRef<[u8]>> Body<B> {
 
     /// The records of each section.
     fn section_lens(&self) -> [u64; SECTIONS.len()] {
-        let State { side, expiry, .. } = &self.state;
-        let sweeps = expiry.as_ref().map_or(0, |expiry| expiry.sweeps.len() as u64);
+        let side = &self.state.side;
+        let sweeps = self.state.time().map_or(0, |expiry| expiry.sweeps.len() as u64);
         [side.counters.len(), side.stash.len(), side.corrections.len(), sweeps]
     }
 
@@ -182,10 +182,10 @@ impl<B: AsRef<[u8]>> Body<B> {
 
     /// The header of an empty filter with these settings.
     fn empty_header(&self) -> Header {
-        let State { kind, profile, expiry, .. } = &self.state;
+        let State { kind, profile, .. } = &self.state;
         let growth =
             self.table.grows().then(|| (self.table.addresses(), self.table.match_weight()));
-        let clock = expiry.as_ref().map(|expiry| &expiry.clock);
+        let clock = self.state.time().map(|expiry| &expiry.clock);
         Header::of(*kind, self.shape(), profile, growth, clock)
     }
 
@@ -267,7 +267,7 @@ impl Body<Buffer> {
     /// Bytes that it has allocated beside the buckets: counters, exact answers, and the memory of
     /// searches.
     pub(crate) fn allocated_beside(&self) -> usize {
-        let stamps = self.state.expiry.as_ref().map_or(0, Expiry::allocated_bytes);
+        let stamps = self.state.time().map_or(0, Expiry::allocated_bytes);
         self.state.side.allocated_bytes() + stamps + self.state.search_bytes()
     }
 

@@ -91,7 +91,7 @@ impl<B: AsRef<[u8]>> Body<B> {
 impl Body<Buffer> {
     /// The body with its stamps counted, if it has any. `None` without memory for the counts.
     pub(crate) fn with_counted_stamps(mut self) -> Option<Self> {
-        if let Some(expiry) = &self.state.expiry {
+        if let Some(expiry) = self.state.time() {
             self.count_stamps(Counts::zeros(&expiry.clock)?);
         }
         Some(self)
@@ -100,7 +100,7 @@ impl Body<Buffer> {
     /// Counts the stamps of live entries in `counts`, which are 0.
     fn count_stamps(&mut self, mut counts: Counts) {
         self.each_live(|stamp| *counts.of(stamp) += 1);
-        self.state.expiry.iter_mut().for_each(|expiry| expiry.counts = mem::take(&mut counts));
+        self.state.time_mut().into_iter().for_each(|expiry| expiry.counts = mem::take(&mut counts));
     }
 }
 

@@ -74,8 +74,8 @@ pub(crate) struct State<B> {
     pub(crate) entries: u64,
     /// In a filter, the number of slots with the second copy of an entry.
     pub(crate) spares: u64,
-    /// The time of an expiring filter, and its stamps.
-    pub(crate) expiry: Option<Expiry<B>>,
+    /// The time of an expiring filter, and its stamps: see [`time`](Self::time).
+    expiry: Option<Expiry<B>>,
     search: Search,
 }
 
@@ -92,11 +92,23 @@ impl<B: AsRef<[u8]>> State<B> {
         if cfg!(feature = "kinds") { self.kind } else { Kind::Filter }
     }
 
+    /// The time of an expiring filter, and its stamps, if it is one. As [`kind`](Self::kind).
+    #[inline(always)]
+    pub(crate) fn time(&self) -> Option<&Expiry<B>> {
+        if cfg!(feature = "kinds") { self.expiry.as_ref() } else { None }
+    }
+
+    /// The same, to change it.
+    #[inline(always)]
+    fn time_mut(&mut self) -> Option<&mut Expiry<B>> {
+        if cfg!(feature = "kinds") { self.expiry.as_mut() } else { None }
+    }
+
     /// A copy that can be changed, without the counts of stamps. `None` if there is no memory for
     /// it.
     fn copy(&self) -> Option<State<Buffer>> {
         let Self { kind, profile, len, entries, spares, .. } = *self;
-        let expiry = match &self.expiry {
+        let expiry = match self.time() {
             Some(expiry) => Some(expiry.copy()?),
             None => None,
         };
@@ -116,14 +128,14 @@ impl<B: AsRef<[u8]>> State<B> {
     /// [`clock`](Self::clock), with stamps and sweeps.
     #[inline]
     fn expiry_ref(&self) -> &Expiry<B> {
-        let Some(expiry) = &self.expiry else { unreachable!("an expiring filter has a clock") };
+        let Some(expiry) = self.time() else { unreachable!("an expiring filter has a clock") };
         expiry
     }
 
     /// [`expiry_ref`](Self::expiry_ref), to change them.
     #[inline]
     fn expiry(&mut self) -> &mut Expiry<B> {
-        let Some(expiry) = &mut self.expiry else { unreachable!("an expiring filter has a clock") };
+        let Some(expiry) = self.time_mut() else { unreachable!("an expiring filter has a clock") };
         expiry
     }
 

@@ -250,7 +250,7 @@ impl Body<Buffer> {
             return Ok(());
         }
         let buckets = self.table.reserve_steps();
-        let has_memory = |buckets| match &mut self.state.expiry {
+        let has_memory = |buckets| match self.state.time_mut() {
             Some(expiry) => expiry.sweeps.reserve(buckets),
             None => true,
         };

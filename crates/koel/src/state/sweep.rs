@@ -42,7 +42,7 @@ impl Body<Buffer> {
     /// Whether entries expire. They do not while they are moved to another table.
     #[inline]
     pub(super) fn expires(&self) -> bool {
-        self.state.expiry.is_some()
+        self.state.time().is_some()
     }
 
     #[inline]

@@ -31,7 +31,7 @@ impl<B: AsRef<[u8]> + Sync> Body<B> {
         require("match weight", 0, weight_holds)?;
         require("narrow buckets", 0, self.table.fits_narrow_buckets())?;
         self.verify_distinct()?;
-        if let Some(Expiry { clock, sweeps, .. }) = &self.state.expiry {
+        if let Some(Expiry { clock, sweeps, .. }) = self.state.time() {
             require("sweeps", 0, sweeps.are_sound(clock))?;
             return require("keys", self.state.len, self.state.len == self.live_entries());
         }
@@ -69,7 +69,7 @@ impl<B: AsRef<[u8]> + Sync> Body<B> {
         let value = layout.value_of(slot);
         layout.is_fingerprint(layout.fingerprint_of(slot))
             && value <= layout.largest_value()
-            && match (self.state.kind(), &self.state.expiry) {
+            && match (self.state.kind(), self.state.time()) {
                 (Kind::Counting, _) => value > 0,
                 (_, Some(Expiry { clock, sweeps, .. })) => {
                     clock.true_age(sweeps.swept(bucket), value).is_some()
