@@ -1,5 +1,5 @@
-//! What a WebAssembly module needs that an operating system gives to other programs: memory, a place
-//! for the one [`Host`], and an end for panics.
+//! What a WebAssembly module needs that an operating system gives to other programs: memory, a
+//! place for the one [`Host`], and an end for panics.
 //!
 //! The standard library has all of it. But its panics print a message, which no page shows, and the
 //! code and the texts for that would be in every module. So the module is without the standard

@@ -1,8 +1,9 @@
 //! A filter on a web server, asked by ranges of its bytes instead of being fetched.
 //!
 //! [`koel::Remote`] says which ranges answer for the keys, `http` fetches them. Each group of lines
-//! is one batch, and groups are as large as the reads of an input. The file is the same one from the first answer to the last: the server's ETag
-//! says so, or the header is read again behind the ranges of a batch.
+//! is one batch, and groups are as large as the reads of an input. The file is the same one from
+//! the first answer to the last: the server's ETag says so, or the header is read again behind the
+//! ranges of a batch.
 //!
 //! Cost: the header, the exact answers, and for a batch a request for each joined range, of which
 //! eight are on their way at a time. Memory: what a batch fetches, at most 256 MiB.
