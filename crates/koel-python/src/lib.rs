@@ -8,7 +8,8 @@
 //! * `shared`: the lock, and when Python's own is released. `fork`: no lock is held over a fork.
 //!   `long`: work that Ctrl-C gives up. `body`: filters in memory and in files.
 //! * `compare`, `error`: estimates and exceptions.
-//! * `plan`: one filter, built in pieces by many processes.
+//! * `plan`: one filter, built in pieces by many processes. `remote`: one that is asked where it
+//!   lies.
 //!
 //! The classes delegate to the library; no rule of a filter is here. docs/PYTHON.md is for users,
 //! docs/decisions/0029-python.md has the choices.
@@ -35,6 +36,7 @@ mod many;
 mod maplet;
 mod origin;
 mod plan;
+mod remote;
 mod settings;
 mod shared;
 mod source;
@@ -63,6 +65,8 @@ mod _koel {
     use crate::origin::ArrowArray;
     #[pymodule_export]
     use crate::plan::FilterPlan;
+    #[pymodule_export]
+    use crate::remote::{RemoteFilter, open_remote};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -12,6 +12,7 @@
 * `ExpiringFilter`: have I seen this key within the last ten minutes?
 * `Maplet`: a small number for each key.
 * `FilterPlan`: a `CuckooFilter` that Spark, Dask or other processes build.
+* `open_remote`: ask a filter on a web server or in an object store without fetching it.
 
 A filter is the same file in Python, in Rust and for the command `koel`.
 """
@@ -29,6 +30,8 @@ from ._koel import (
     FilterPlan,
     Full,
     Maplet,
+    RemoteFilter,
+    open_remote,
 )
 
 __version__ = _version("koel-filter")
@@ -43,4 +46,6 @@ __all__ = [
     "Full",
     "Key",
     "Maplet",
+    "RemoteFilter",
+    "open_remote",
 ]

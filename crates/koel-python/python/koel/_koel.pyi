@@ -1,7 +1,7 @@
 # Types of the compiled part, with the first words of its documentation. `help(koel.CuckooFilter)` has all.
 import datetime
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, overload, type_check_only
 
 import numpy as np
@@ -389,6 +389,57 @@ class FilterPlan:
     ) -> CuckooFilter:
         """The filter of all pieces, in memory. Takes `pieces` and `keys` as `save` does."""
     def __eq__(self, other: object, /) -> bool: ...
+
+@type_check_only
+class _Reader(Protocol):
+    def read_range(self, start: int, end: int, /) -> Buffer: ...
+
+def open_remote(
+    reader: _Reader | Callable[[int, int], Buffer], *, page: int = 1, gap: int = 16384
+) -> RemoteFilter:
+    """Opens a filter where it lies, by a function that reads the bytes from `start` to before `end`,
+    or an object with such a method `read_range`."""
+
+class RemoteFilter:
+    """A filter that is asked where it lies: see `koel.open_remote`."""
+
+    @overload
+    def contains_many(self, keys: _Arrow, *, width: _Width = 64) -> Any:
+        """Whether each of many keys is in, as `CuckooFilter.contains_many` says it. Each 262,144 keys
+        are one batch, whose near ranges are read as one."""
+    @overload
+    def contains_many(self, keys: _Keys, *, width: _Width = 64) -> _Bools: ...
+    def contains_url(self, url: str) -> bool:
+        """Whether the host of a URL, or one of its parent domains, is in. Where keys are not hosts,
+        the text is also looked up as it is. One batch."""
+    @property
+    def line_options(self) -> str | None:
+        """The options of `koel build` without which a text is another key: see
+        `CuckooFilter.line_options`."""
+    @property
+    def capacity(self) -> int:
+        """The number of distinct keys it was built for."""
+    @property
+    def error_rate(self) -> float:
+        """The false-positive rate it was built for."""
+    @property
+    def false_positive_rate(self) -> float:
+        """The false-positive rate as it is now."""
+    @property
+    def corrections(self) -> int:
+        """The number of corrections."""
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the whole file."""
+    @property
+    def requests(self) -> int:
+        """The ranges that were read so far."""
+    @property
+    def bytes_read(self) -> int:
+        """The bytes that were read so far."""
+    def __contains__(self, key: Key, /) -> bool: ...
+    def __len__(self) -> int: ...
+    def __bool__(self) -> bool: ...
 
 class Estimate:
     """An estimate with its standard error."""
