@@ -66,7 +66,7 @@ pub(crate) fn open_remote(
     let header = reader.read_one(py, &Remote::HEADER)?;
     let answers = Remote::tail(&header).or_raise()?;
     let tail = if answers.is_empty() { Vec::new() } else { reader.read_one(py, &answers)? };
-    let remote = Remote::open(&header, tail).or_raise()?;
+    let remote = Remote::open(&header, &tail).or_raise()?;
     let options = RemoteOptions { page, gap, ..RemoteOptions::default() };
     let hashing = Hashing::new(remote.hasher(), remote.application());
     Ok(RemoteFilter { remote, options, hashing, reader })

@@ -336,7 +336,7 @@ impl Model {
         };
         let header = fetch(&Remote::HEADER);
         let tail = Remote::tail(header).expect("its own header");
-        let remote = Remote::open(header, fetch(&tail).to_vec()).expect("its own answers");
+        let remote = Remote::open(header, fetch(&tail)).expect("its own answers");
         let hashes: Vec<_> = self.keys.iter().map(|&(hash, _)| at(hash)).collect();
         let mut found = vec![false; hashes.len()];
         let options = RemoteOptions { gap: 64, ..RemoteOptions::default() };

@@ -67,7 +67,7 @@ impl WebFilter {
         let answers = Remote::tail(&header).map_err(unreadable)?;
         let has_answers = !answers.is_empty();
         let tail = if has_answers { source.fetch(&[answers])?.concat() } else { Vec::new() };
-        let remote = Remote::open(&header, tail).map_err(unreadable)?;
+        let remote = Remote::open(&header, &tail).map_err(unreadable)?;
         let expected = remote.size_in_bytes();
         if let Some(got) = size.filter(|&got| got != expected) {
             return Err(unreadable(ImageError::Length { expected, got }));

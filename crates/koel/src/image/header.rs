@@ -3,7 +3,6 @@
 //! docs/FORMAT.md describes every byte, with test vectors; a test compares its table with the one
 //! here. Reading trusts nothing: each field is bounded before it is used in arithmetic.
 
-use alloc::vec::Vec;
 use core::array;
 use core::cmp::Ordering;
 use core::ops::Range;
@@ -341,12 +340,12 @@ impl Header {
         stash..end
     }
 
-    /// The stash, and the corrections, in the bytes of [`answers`](Self::answers).
-    pub(crate) fn split_answers(&self, mut answers: Vec<u8>) -> (Vec<u8>, Vec<u8>) {
+    /// No counters, the stash and the corrections in the bytes of [`answers`](Self::answers).
+    pub(crate) fn split_answers<'a>(&self, answers: &'a [u8]) -> [&'a [u8]; 3] {
         let [_, stash, ..] = self.section_bytes();
         let stash = usize::try_from(stash).unwrap_or(usize::MAX).min(answers.len());
-        let corrections = answers.split_off(stash);
-        (answers, corrections)
+        let (stash, corrections) = answers.split_at(stash);
+        [&[], stash, corrections]
     }
 
     /// The probability that an entry matches an absent key.
@@ -365,6 +364,7 @@ impl Header {
 mod tests {
     use super::*;
     use alloc::format;
+    use alloc::vec::Vec;
 
     #[test]
     fn the_format_page_lists_exactly_these_fields() {

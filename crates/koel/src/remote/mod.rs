@@ -1,6 +1,6 @@
 //! A filter that is asked where it lies: on a web server, in an object store, in a cache of pages.
 //!
-//! A key is in one of two buckets. So two ranges of at most 17 bytes answer for it, once the first
+//! A key is in one of two buckets. So two ranges of at most 16 bytes answer for it, once the first
 //! 192 bytes and the exact answers at the end of the file are known. Nothing here reads or waits:
 //! the caller fetches ranges in whatever way it has, also many at once.
 //!
@@ -22,7 +22,6 @@
 
 mod batch;
 
-use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
@@ -31,18 +30,14 @@ pub use batch::{Batch, RemoteOptions};
 use crate::address::hash::Route;
 use crate::error::{ImageError, RemoteError};
 use crate::image::{HEADER_BYTES, Header, Kind};
-use crate::packing::{
-    AnyPacking, Exact, Layout, Packing, Prefixed, bit_in_byte, load, with_packing,
-};
+use crate::mem::buffer::Buffer;
+use crate::packing::{Layout, bit_in_byte};
 use crate::side::Side;
-use crate::table::LinearHashing;
-use crate::table::place::{Place, at_place};
+use crate::table::{LeveledBucket, LinearHashing};
 use crate::{Key, KeyHasher};
 
-/// Bytes that a bucket of a filter reaches into at most: 128 bits from any bit of a byte on.
-const BUCKET_BYTES: usize = 17;
-/// Bytes from one bucket to the next where both are read as registers, zeros behind them.
-const APART: usize = 64;
+/// The most bytes of a range: a bucket of 128 bits begins with a byte, others with half of one.
+const BUCKET_BYTES: usize = 16;
 
 /// A filter whose bytes are elsewhere, asked by reading a few of them.
 ///
@@ -60,7 +55,7 @@ const APART: usize = 64;
 /// let fetch = |range: &std::ops::Range<u64>| &file[range.start as usize..range.end as usize];
 ///
 /// let header = fetch(&Remote::HEADER);
-/// let remote = Remote::open(header, fetch(&Remote::tail(header)?).to_vec())?;
+/// let remote = Remote::open(header, fetch(&Remote::tail(header)?))?;
 /// let batch = remote.ask(&["example.org", "example.net"], RemoteOptions::default())?;
 /// let fetched: Vec<_> = batch.ranges().iter().map(fetch).collect();
 /// let mut found = [false; 2];
@@ -75,10 +70,9 @@ pub struct Remote {
     bytes: [u8; HEADER_BYTES],
     addresses: LinearHashing,
     layout: Layout,
-    packing: AnyPacking,
     route: Route,
     /// Stash and corrections. The counters stay where they are: a lookup never reads them.
-    side: Side<Vec<u8>>,
+    side: Side<Buffer>,
 }
 
 impl fmt::Debug for Remote {
@@ -107,22 +101,24 @@ impl Remote {
     ///
     /// # Errors
     /// [`ImageError`] if the header is not that of a filter, or if the exact answers are none that
-    /// this crate would write.
-    pub fn open(header: &[u8], tail: Vec<u8>) -> Result<Self, ImageError> {
+    /// this crate would write, or without memory for them.
+    pub fn open(header: &[u8], tail: &[u8]) -> Result<Self, ImageError> {
         let decoded = Header::decode_as(Kind::Filter, header)?;
         let (expected, got) = (decoded.answers(), tail.len() as u64);
         if got != expected.end - expected.start {
             return Err(ImageError::Length { expected: expected.end - expected.start, got });
         }
-        let (stash, corrections) = decoded.split_answers(tail);
-        let side = Side::stored([Vec::new(), stash, corrections]);
+        let lists = decoded.split_answers(tail).map(|list| Buffer::copy_of(list, false));
+        let [Some(counters), Some(stash), Some(corrections)] = lists else {
+            return Err(ImageError::NoMemory);
+        };
+        let side = Side::stored([counters, stash, corrections]);
         side.verify(|_| false, 0)?;
         let (layout, addresses) = (decoded.layout(), decoded.addresses());
-        let packing = AnyPacking::new(layout, None);
         let mut bytes = [0; HEADER_BYTES];
         bytes.copy_from_slice(&header[..HEADER_BYTES]);
         let route = decoded.profile().route;
-        Ok(Self { header: decoded, bytes, addresses, layout, packing, route, side })
+        Ok(Self { header: decoded, bytes, addresses, layout, route, side })
     }
 
     /// Whether these are the bytes of the header that it was opened with. If they are read again
@@ -193,10 +189,10 @@ impl Remote {
         self.header.application.to_le_bytes()
     }
 
-    /// The two ranges of the file that answer for a key, of at most 17 bytes. Both may be the same.
+    /// The two ranges of the file that answer for a key, of at most 16 bytes. Both may be the same.
     #[must_use]
     pub fn question<K: Key + ?Sized>(&self, key: &K) -> [Range<u64>; 2] {
-        self.place(self.route.address(key)).ranges
+        self.buckets_at(self.route.address(key)).map(|bucket| self.range_of(bucket))
     }
 
     /// Whether a key is in, by the bytes of the ranges of its [question](Self::question). Absent
@@ -221,52 +217,42 @@ impl Remote {
         address: u64,
         fetched: impl Fn(&Range<u64>, usize) -> (&'a [u8], u64),
     ) -> Result<bool, RemoteError> {
-        let place = self.place(address);
-        let mut both = [0; 2 * APART];
-        for (i, range) in place.ranges.iter().enumerate() {
-            let (bytes, begin) = fetched(range, i);
-            let bucket = within(bytes, range.start.wrapping_sub(begin), range)?;
-            both[i * APART..][..bucket.len()].copy_from_slice(bucket);
-        }
-        let starts = [0, 1].map(|i| (i * APART * 8) as u64 + place.shifts[i]);
-        for (start, bucket) in starts.into_iter().zip(place.buckets) {
-            let word = load(&both, start, self.layout.bucket_bits());
+        let location = self.addresses.located(address);
+        let mut is_in = false;
+        for (i, LeveledBucket { bucket, .. }) in location.leveled_buckets.into_iter().enumerate() {
+            let range = self.range_of(bucket);
+            let (bytes, begin) = fetched(&range, i);
+            let word = self.word(bucket, within(bytes, range.start.wrapping_sub(begin), &range)?);
             if !self.layout.is_sound(word) {
                 return Err(RemoteError::Bucket { bucket });
             }
+            let entries = self.layout.decode(word);
+            let mut prefixes = entries.entries().map(|slot| self.addresses.prefix(bucket, slot));
+            is_in |= prefixes.any(|prefix| prefix.is_start_of(&location.prefix));
         }
-        let matches = with_packing!(&self.packing, packing => if self.addresses.grows() {
-            packing.matches::<Prefixed>(&both, starts, place.fingerprints)
-        } else {
-            packing.matches::<Exact>(&both, starts, place.fingerprints)
-        });
-        Ok(self.side.settle(address, matches))
+        Ok(self.side.settle(address, is_in))
     }
 
-    /// Where the key with this address may be.
-    fn place(&self, address: u64) -> Questioned {
-        let ((home, other), fingerprints) = at_place!(self.addresses, Somewhere => {
-            let location = Somewhere::locate(&self.addresses, address);
-            (location.pair(), location.fingerprints(&self.addresses))
-        });
+    /// Both buckets of the key with this address.
+    fn buckets_at(&self, address: u64) -> [u64; 2] {
+        self.addresses.located(address).leveled_buckets.map(|leveled| leveled.bucket)
+    }
+
+    /// The range of the file that has a bucket.
+    fn range_of(&self, bucket: u64) -> Range<u64> {
         let bits = u64::from(self.layout.bucket_bits());
-        let ranges = [home, other].map(|bucket| {
-            let start = bucket * bits;
-            let (first, end) = (start / 8, (start + bits).div_ceil(8));
-            first + HEADER_BYTES as u64..end + HEADER_BYTES as u64
-        });
-        let shifts = [home, other].map(|bucket| u64::from(bit_in_byte(bucket * bits)));
-        Questioned { buckets: [home, other], fingerprints, ranges, shifts }
+        let (first, end) = (bucket * bits / 8, ((bucket + 1) * bits).div_ceil(8));
+        first + HEADER_BYTES as u64..end + HEADER_BYTES as u64
     }
-}
 
-/// Where a key may be: its buckets, and for each the fingerprint, the range of the file, and the
-/// bit of the first byte at which it begins.
-struct Questioned {
-    buckets: [u64; 2],
-    fingerprints: [u64; 2],
-    ranges: [Range<u64>; 2],
-    shifts: [u64; 2],
+    /// A bucket in the bytes of its range.
+    fn word(&self, bucket: u64, bytes: &[u8]) -> u128 {
+        let mut whole = [0; BUCKET_BYTES];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        let bits = self.layout.bucket_bits();
+        let shift = bit_in_byte(bucket * u64::from(bits));
+        u128::from_le_bytes(whole) >> shift & (u128::MAX >> (u128::BITS - bits))
+    }
 }
 
 /// The bytes of a range of the file, of bytes that begin `skipped` before it.
