@@ -18,7 +18,9 @@
 //! system, which needs no table of 65,536 codes.
 
 #[cfg(not(feature = "fast"))]
-use core::sync::atomic::{AtomicU16, Ordering::Relaxed};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+#[cfg(not(feature = "fast"))]
+use core::sync::atomic::{AtomicBool, AtomicU16};
 
 use super::bits::{SLOTS, bit_in_byte, low_ones, low_word};
 use crate::address::geometry::{low_half, product};
@@ -104,19 +106,28 @@ static PAIR_CODES: [[u16; 256]; 2] = [pair_codes(0), pair_codes(8)];
 /// Four nibbles, position 0 lowest, for each code.
 #[cfg(feature = "fast")]
 static NIBBLES: [u16; CODE_SPACE] = all_nibbles();
-/// The same, computed by [`fill_tables`]: 8 KB of a module that hardly compress.
-#[cfg(not(feature = "fast"))]
-static NIBBLES: [AtomicU16; CODE_SPACE] = [const { AtomicU16::new(0) }; CODE_SPACE];
 
-/// Computes the tables, unless they are in the program or were computed before.
+/// The nibbles of a code.
+#[cfg(feature = "fast")]
 #[inline]
-pub(super) fn fill_tables() {
-    #[cfg(not(feature = "fast"))]
-    if NIBBLES[1].load(Relaxed) == 0 {
-        for (code, nibbles) in NIBBLES.iter().zip(all_nibbles()) {
-            code.store(nibbles, Relaxed);
+fn nibbles_at(code: usize) -> u16 {
+    NIBBLES[code]
+}
+
+/// The nibbles of a code, from a table that the first call fills: in the program it would be 8 KB
+/// that hardly compress. Threads that fill it at once write the same numbers.
+#[cfg(not(feature = "fast"))]
+#[inline]
+fn nibbles_at(code: usize) -> u16 {
+    static NIBBLES: [AtomicU16; CODE_SPACE] = [const { AtomicU16::new(0) }; CODE_SPACE];
+    static IS_FILLED: AtomicBool = AtomicBool::new(false);
+    if !IS_FILLED.load(Acquire) {
+        for (place, nibbles) in NIBBLES.iter().zip(all_nibbles()) {
+            place.store(nibbles, Relaxed);
         }
+        IS_FILLED.store(true, Release);
     }
+    NIBBLES[code].load(Relaxed)
 }
 
 #[cfg(feature = "fast")]
@@ -150,10 +161,7 @@ const fn all_nibbles() -> [u16; CODE_SPACE] {
 /// The four nibbles of the code in the low bits of `above`, position 0 lowest.
 #[inline]
 fn decoded(above: u64) -> u64 {
-    let nibbles = &NIBBLES[low_half(above % CODE_SPACE as u64) as usize];
-    #[cfg(not(feature = "fast"))]
-    let nibbles = &nibbles.load(Relaxed);
-    u64::from(*nibbles)
+    u64::from(nibbles_at(low_half(above % CODE_SPACE as u64) as usize))
 }
 
 /// The code of four ascending nibbles, from a table.

@@ -309,7 +309,6 @@ pub(crate) use with_packing;
 impl AnyPacking {
     /// The packing of a layout. `widening` is given while the buckets of the table are widened.
     pub(crate) fn new(layout: Layout, widening: Option<Widening>) -> Self {
-        coding::fill_tables();
         let (None, Some(fast)) = (widening, FAST) else {
             let widening = widening.unwrap_or(Widening { narrow: layout, below: 0 });
             return Self::Unpacked(Unpacked::new(layout, widening));
