@@ -48,10 +48,10 @@ use alloc::boxed::Box;
 use core::fmt;
 
 use crate::Key;
-use crate::address::geometry::Location;
+use crate::address::geometry::{Location, possible_entries};
 use crate::address::hash::KeyHasher;
 use crate::address::hash::Route;
-use crate::image::shape::{self, Profile};
+use crate::image::shape::Profile;
 use crate::packing::{Layout, SLOTS};
 use crate::side::Counters;
 use crate::table::search::Search;
@@ -253,7 +253,7 @@ impl ConcurrentFilter {
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
         let bits = self.cells.layout.fraction_bits();
-        let possible = shape::possible_entries(bits, self.cells.geometry.buckets());
+        let possible = possible_entries(bits, self.cells.geometry.buckets());
         self.slots_in_use() as f64 / possible
     }
 

@@ -1,6 +1,6 @@
 //! The shape and the settings of a table.
 
-use crate::address::geometry::{CORE_BITS, CORES, Geometry};
+use crate::address::geometry::{CORE_BITS, Geometry, possible_entries};
 use crate::address::hash::Route;
 use crate::packing::Layout;
 
@@ -74,12 +74,6 @@ impl Shape {
     pub(crate) fn candidates_after(&self, entries: u64) -> f64 {
         entries as f64 / possible_entries(self.layout.fraction_bits(), self.buckets())
     }
-}
-
-/// The number of different entries, which are equally likely: buckets times fingerprints over two,
-/// because an entry has two buckets.
-pub(crate) fn possible_entries(fraction_bits: u32, buckets: u64) -> f64 {
-    (CORES << fraction_bits) as f64 * buckets as f64 / 2.0
 }
 
 /// Probability that an absent key has the entry of one of `keys` keys: `1 - exp(-keys/possible)`,

@@ -327,6 +327,12 @@ fn reversed(string: u64, length: u32) -> u64 {
     string.reverse_bits().checked_shr(u64::BITS - length).unwrap_or(0)
 }
 
+/// The number of different entries, which are equally likely: buckets times fingerprints over two,
+/// because an entry has two buckets.
+pub(crate) fn possible_entries(fraction_bits: u32, buckets: u64) -> f64 {
+    (CORES << fraction_bits) as f64 * buckets as f64 / 2.0
+}
+
 /// The low and the high half of `a * b`. `u64::carrying_mul` is stable since Rust 1.91, and the
 /// library compiles with 1.89.
 #[inline]

@@ -36,7 +36,7 @@ mod names;
 use core::hint::select_unpredictable;
 
 use crate::address::geometry::{
-    CORE_BITS, CORES, Geometry, Locations, low_half, product, wide_product,
+    CORE_BITS, Geometry, Locations, low_half, possible_entries, product, wide_product,
 };
 use crate::mem::vector::{Column, InstructionSet};
 use crate::packing::{Marked, Widening};
@@ -196,7 +196,7 @@ impl LinearHashing {
 
     /// The number of pairs of base buckets and cores, all equally likely.
     pub(crate) fn locations(&self) -> f64 {
-        CORES as f64 * self.base.buckets() as f64 / 2.0
+        possible_entries(0, self.base.buckets())
     }
 
     /// Entries that match an absent key on average, of entries with this match weight. Each matches
@@ -211,7 +211,7 @@ impl LinearHashing {
         if self.grows() {
             entries.max(1) as f64 / self.matches_of_an_absent_key(match_weight)
         } else {
-            self.locations() * (1_u64 << self.base.fraction_bits()) as f64
+            possible_entries(self.base.fraction_bits(), self.base.buckets())
         }
     }
 

@@ -1,6 +1,7 @@
 //! Prefixes, the limits of growth, and the origins of buckets.
 
 use super::*;
+use crate::address::geometry::CORES;
 use alloc::vec::Vec;
 use testkit::keys::splitmix64 as hash;
 
