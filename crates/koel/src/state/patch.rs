@@ -29,14 +29,18 @@ impl Body<Buffer> {
     /// [`FullError`] if there is no room, or no counter. The filter must be dropped then.
     pub(crate) fn put_entry(&mut self, order: u64, copies: u64) -> Result<bool, FullError> {
         let addresses = self.table.addresses();
-        let at = addresses.try_ordered(order).and_then(|prefix| addresses.location(prefix));
-        let Some(at) = at else { return Ok(false) };
-        let name = addresses.name(&at.prefix);
-        if copies > 0 && !(self.put(&at, 0) || self.move_in(&at, 0)) {
+        let Some(prefix) = addresses.try_ordered(order) else { return Ok(false) };
+        let (fixed, name) = (addresses.fixed_location(&prefix), addresses.name(&prefix));
+        let has_slot = copies > 0 && self.put(&fixed, 0);
+        if copies == u64::from(has_slot) {
+            return Ok(true);
+        }
+        let at = fixed.general(self.table.addresses());
+        if !has_slot && !self.move_in(&at, 0) {
             return Err(self.state.out_of_slots());
         }
         let has_second = copies > 1 && self.put_second(&at, name);
-        match copies.saturating_sub(1 + u64::from(has_second)) {
+        match copies - 1 - u64::from(has_second) {
             0 => Ok(true),
             beyond => self.state.count_copies(name, beyond).map(|()| true),
         }
