@@ -13,7 +13,7 @@ import { chromium } from "playwright-core";
 import { instanceOf } from "../crates/koel-wasm/npm/instance.js";
 import { pictureOf } from "./difference.js";
 import { made } from "./made.mjs";
-import { Module } from "./wasm.js";
+import { PageModule } from "./wasm.js";
 import { Watched } from "./watched.js";
 import { sentence } from "./words.js";
 
@@ -25,6 +25,9 @@ const timeout = 120_000;
 const wide = { viewport: { width: 1100, height: 900 } };
 const phone = { viewport: { width: 390, height: 844 } };
 
+/** The button that asks. */
+const ASK = "#ask button:not([type])";
+
 let browser;
 before(async () => {
   browser = await chromium.launch({ executablePath, timeout, args: ["--no-sandbox"] });
@@ -32,11 +35,11 @@ before(async () => {
 after(() => browser.close());
 
 /**
- * Runs `work` on a page, which must log nothing and request nothing but itself. With `clock` its time
- * is that of the test.
+ * Runs `work` on a page, which must log nothing and request nothing but itself, and what begins with
+ * `elsewhere`. With `clock` its time is that of the test.
  */
 async function onPage(options, work, url = new URL("index.html", folder).href) {
-  const { clock, ...settings } = options;
+  const { clock, elsewhere = "blob:", ...settings } = options;
   const context = await browser.newContext(settings);
   context.setDefaultTimeout(timeout);
   const page = await context.newPage();
@@ -45,7 +48,8 @@ async function onPage(options, work, url = new URL("index.html", folder).href) {
   page.on("console", (message) => complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("request", (request) => {
-    if (request.url() !== url && !request.url().startsWith("blob:")) complaints.push(request.url());
+    const isAllowed = ["blob:", elsewhere].some((start) => request.url().startsWith(start));
+    if (request.url() !== url && !isAllowed) complaints.push(request.url());
   });
   await page.goto(url);
   await page.waitForSelector("html[data-ready]");
@@ -116,7 +120,7 @@ function follow(watched, grows) {
 }
 
 const pageModule = async () => {
-  return new Module(instanceOf(await WebAssembly.compile(readFileSync(made("npm/page.wasm")))));
+  return new PageModule(instanceOf(await WebAssembly.compile(readFileSync(made("npm/page.wasm")))));
 };
 
 test("the steps of random operations lead from each table to the next", async () => {
@@ -496,7 +500,7 @@ test("four charts have the figures of the pages, each with a text and its number
 
 test("a list becomes a filter, which is saved, opened and asked", () =>
   onPage(wide, async (page) => {
-    await page.click("#ask button");
+    await page.click(ASK);
     assert.match(await page.textContent("#answers"), /Make a filter or open a file first/);
     await page.click("#build button >> nth=0");
     await page.waitForFunction(() => document.querySelector("#built").textContent);
@@ -509,7 +513,7 @@ test("a list becomes a filter, which is saved, opened and asked", () =>
     await page.reload();
     await page.setInputFiles("#file", path("keys.koel"));
     await page.waitForFunction(() => /3 keys/.test(document.querySelector("#opened").textContent));
-    await page.click("#ask button");
+    await page.click(ASK);
     const cells = await page.locator("#answers td").allTextContents();
     assert.deepEqual(cells, [
       "ada@example.org",
@@ -524,7 +528,7 @@ test("a list becomes a filter, which is saved, opened and asked", () =>
     await page.setInputFiles("#file", path("hosts.koel"));
     await page.waitForFunction(() => /--format hosts/.test(document.querySelector("#opened").textContent));
     await page.fill("#questions", "https://Ads.Example/x\nB\u00dcCHER.example\nwww.ads.example\nexample\ntwo words\n");
-    await page.click("#ask button");
+    await page.click(ASK);
     const answers = await page.locator("#answers td:nth-child(2)").allTextContents();
     assert.deepEqual(answers.slice(0, 4), ["present, once", "present, once", "a domain above it is present", "absent for certain"]);
     assert.match(answers[4], /^no answer: the keys of this filter are hosts/);
@@ -536,7 +540,7 @@ test("a list becomes a filter, which is saved, opened and asked", () =>
     await page.waitForFunction(() => /damaged/.test(document.querySelector("#opened").textContent));
     // No answer comes from the filter that was open before.
     assert.equal(await page.textContent("#answers"), "");
-    await page.click("#ask button");
+    await page.click(ASK);
     assert.match(await page.textContent("#answers"), /Make a filter or open a file first/);
     assert.ok(await page.isHidden("#save"));
   }));
@@ -596,7 +600,7 @@ test("a list of hosts is noticed, and no host is absent for certain from its lin
       await page.click("#build button >> nth=0");
       await page.waitForFunction(() => document.querySelector("#built").textContent);
       await page.fill("#questions", question);
-      await page.click("#ask button");
+      await page.click(ASK);
       return [await page.textContent("#built"), await page.textContent("#answers td:nth-child(2)")];
     };
     const hosts = `${"# head\n".repeat(2000)}0.0.0.0 ads.example\r\n0.0.0.0 b.example\r\n`;
@@ -616,7 +620,7 @@ test("questions that were not asked are no answers", () =>
     await page.click("#build button >> nth=0");
     await page.waitForFunction(() => document.querySelector("#built").textContent);
     await page.fill("#questions", Array.from({ length: 1001 }, (_, i) => `key ${i}`).join("\n"));
-    await page.click("#ask button");
+    await page.click(ASK);
     assert.match(await page.textContent("#answers"), /Only the first 1,000 of 1,001 keys were asked\./);
   }));
 
@@ -642,7 +646,7 @@ test("a file of lines is used instead of the text", () =>
     await page.click("#build button >> nth=0");
     await page.waitForFunction(() => /^10,000 keys/.test(document.querySelector("#built").textContent));
     await page.fill("#questions", "key 9999\nkey 7");
-    await page.click("#ask button");
+    await page.click(ASK);
     const answers = await page.locator("#answers td:nth-child(2)").allTextContents();
     assert.ok(answers.every((answer) => answer.startsWith("present")));
   }));
@@ -670,10 +674,73 @@ test("a file that is dropped is used as if it was chosen", () =>
     await drop("#ask", "dropped.koel", readFileSync(path("dropped.koel")));
     await page.waitForFunction(() => /^1 key /.test(document.querySelector("#opened").textContent));
     await page.fill("#questions", "mary\nada");
-    await page.click("#ask button");
+    await page.click(ASK);
     const answers = await page.locator("#answers td:nth-child(2)").allTextContents();
     assert.deepEqual(answers, ["present, once", "absent for certain"]);
   }));
+
+/** A server of static files with ranges, which other sites may read. Tells what it has sent. */
+async function serve(files) {
+  const sent = { requests: 0, bytes: 0 };
+  const server = createServer(({ url, headers, method }, response) => {
+    response.setHeader("access-control-allow-origin", "*");
+    response.setHeader("access-control-allow-headers", "range");
+    response.setHeader("access-control-allow-private-network", "true");
+    response.setHeader("access-control-expose-headers", "content-range, etag");
+    if (method === "OPTIONS") return response.writeHead(204).end();
+    const [file, [first, last]] = [files[url], headers.range.match(/\d+/g).map(Number)];
+    const body = file.subarray(first, last + 1);
+    sent.requests += 1;
+    sent.bytes += body.length;
+    return response.writeHead(206, { etag: `"${url}"`, "content-range": `bytes ${first}-${first + body.length - 1}/${file.length}` }).end(body);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { server, sent, at: `http://127.0.0.1:${server.address().port}` };
+}
+
+test("a filter on a server is asked where it lies, and the page says what that took", async () => {
+  const names = Array.from({ length: 200_000 }, (_, i) => `host${i}.example.org\n`).join("");
+  writeFileSync(path("far.txt"), names);
+  const build = (options, name) => {
+    execFileSync(process.env.KOEL, ["build", ...options, path("far.txt"), "-o", path(name), "--force"]);
+    return readFileSync(path(name));
+  };
+  const { server, sent, at } = await serve({ "/far.koel": build([], "far.koel"), "/hosts.koel": build(["--format", "hosts"], "hosts.koel"), "/none": Buffer.alloc(500) });
+  await onPage({ ...wide, elsewhere: at }, async (page) => {
+    const open = async (name, key) => {
+      await page.fill("#address", `${at}/${name}`);
+      await (key ? page.press("#address", key) : page.click("#far"));
+      await page.waitForFunction(() => !/Opening it/.test(document.querySelector("#opened").textContent));
+      return page.textContent("#opened");
+    };
+    const ask = async (...keys) => {
+      await page.fill("#questions", keys.join("\n"));
+      await page.click(ASK);
+      await page.waitForSelector("#answers td");
+      return page.locator("#answers td:nth-child(2)").allTextContents();
+    };
+    assert.match(await open("far.koel"), /^200,000 keys in 310,\d+ bytes; one absent key in 1,\d+ is reported/);
+    assert.ok(await page.isHidden("#save"));
+    assert.deepEqual(await ask("host7.example.org", "nobody.example"), ["present", "absent for certain"]);
+    const figure = (number) => number.toLocaleString("en");
+    const told = `Read so far: ${figure(sent.bytes)} of its 310,`;
+    const text = await page.textContent("#answers");
+    assert.ok(text.includes(told) && text.includes(`bytes, in ${sent.requests} requests.`), `${told}: ${text}`);
+    assert.ok(sent.bytes < 40_000 && sent.requests <= 5);
+    assert.deepEqual(await findings(page), []);
+    assert.match(await open("hosts.koel", "Enter"), /Keys were made of lines with --format hosts\./);
+    assert.deepEqual(await ask("https://www.host7.example.org/x", "Host8.Example.Org", "nobody.example", "no host"), [
+      "a domain above it is present",
+      "present",
+      "absent for certain",
+      'no answer: the keys of this filter are hosts, and "no host" has none',
+    ]);
+    assert.match(await open("none"), /^Not possible: .*not a Koel filter/);
+    await page.click(ASK);
+    assert.match(await page.textContent("#answers"), /Make a filter or open a file first/);
+  });
+  server.close();
+});
 
 test("a line is copied, or selected where the browser does not let the page copy", () =>
   onPage({ ...wide, permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
@@ -713,7 +780,7 @@ for (const [name, options] of Object.entries({
     onPage(options, async (page) => {
       await page.click("#build button >> nth=0");
       await page.waitForFunction(() => document.querySelector("#built").textContent);
-      await page.click("#ask button");
+      await page.click(ASK);
       await page.click("#stories button >> nth=3");
       while (!/ moves from /.test(await steps(page))) await page.click("#step");
       await page.click("#play");

@@ -18,18 +18,44 @@ function describe(filter) {
 
 /** Most questions that are answered at once. */
 const MOST = 1000;
+/** Keys that are asked at once. */
+const AT_ONCE = 16;
+
+/** What a filter says of a key that it finds so often. One that lies elsewhere does not count. */
+const present = (found) => (found === true ? "present" : `present, ${found === 1 ? "once" : `${whole(found)} times`}`);
 
 /** What a filter says of a key, whose text is given, too. `absent` is what it says of an absent one. */
-function answerTo(filter, key, text, absent) {
+async function answerTo(filter, key, text, absent) {
   try {
-    const count = filter.count(key);
-    if (count) return `present, ${count === 1 ? "once" : `${whole(count)} times`}`;
-    const isAbove = filter.lineOptions.includes("--format hosts") && filter.hasUrl(text);
+    const found = filter.count ? filter.count(key) : await filter.has(key);
+    if (found) return present(found);
+    const isAbove = filter.lineOptions.includes("--format hosts") && (await filter.hasUrl(text));
     return isAbove ? "a domain above it is present" : absent;
   } catch (error) {
+    if (error.code !== "lines") throw error;
     // Text that could be no key of this filter.
     return `no answer: ${error.message}`;
   }
+}
+
+/** What a filter says of each of these keys: rows of a table. Some are asked at once. */
+async function rowsOf(filter, keys, absent) {
+  const decoder = new TextDecoder();
+  const rowOf = async (key) => {
+    const text = decoder.decode(key);
+    return [text, await answerTo(filter, key, text, absent)];
+  };
+  const rows = [];
+  for (let at = 0; at < keys.length; at += AT_ONCE) {
+    rows.push(...(await Promise.all(keys.slice(at, at + AT_ONCE).map(rowOf))));
+  }
+  return rows;
+}
+
+/** What a filter that lies elsewhere has taken so far. */
+function trafficOf({ requests, bytesRead, byteLength }) {
+  const asked = requests === 1 ? "1 request" : `${whole(requests)} requests`;
+  return `Read so far: ${whole(bytesRead)} of its ${whole(byteLength)} bytes, in ${asked}.`;
 }
 
 /** A file that is dropped on the form is as if it was chosen in its input. */
@@ -49,9 +75,10 @@ function takeDrops(form, input) {
   });
 }
 
-export function startUse({ CuckooFilter }, module) {
+export function startUse(CuckooFilter, RemoteFilter, module) {
   let asked;
   let absent;
+  let opening;
 
   /**
    * The filter that is asked from now on; none if there is no filter. Where its keys are whole lines
@@ -59,11 +86,11 @@ export function startUse({ CuckooFilter }, module) {
    */
   function take(filter, isMisread = false) {
     asked?.free();
-    asked = filter;
+    [asked, opening] = [filter, undefined];
     absent = isMisread ? "no such line" : "absent for certain";
     element("opened").textContent = filter ? describe(filter) : "No filter yet.";
     element("answers").replaceChildren();
-    element("save").hidden = !filter;
+    element("save").hidden = !filter?.toBytes;
   }
 
   element("build").addEventListener("submit", async (event) => {
@@ -110,26 +137,53 @@ export function startUse({ CuckooFilter }, module) {
     }
   });
 
+  element("far").addEventListener("click", async () => {
+    take(undefined);
+    const place = element("opened");
+    place.textContent = "Opening it ...";
+    // What is chosen meanwhile counts, and a second address.
+    const before = (opening = {});
+    try {
+      const filter = await RemoteFilter.open(element("address").value.trim());
+      if (opening === before) take(filter);
+      else filter.free();
+    } catch (error) {
+      if (opening === before) report(place, error);
+    }
+  });
+
+  element("address").addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    element("far").click();
+  });
+
   // A list becomes a filter as soon as it is chosen.
   element("list").addEventListener("change", () => element("build").requestSubmit());
   takeDrops(element("build"), element("list"));
   takeDrops(element("ask"), element("file"));
 
-  element("ask").addEventListener("submit", (event) => {
+  element("ask").addEventListener("submit", async (event) => {
     event.preventDefault();
     const place = element("answers");
     if (!asked) {
       place.textContent = "Make a filter or open a file first.";
       return;
     }
+    const filter = asked;
     const keys = typed(element("questions").value);
-    const decoder = new TextDecoder();
-    const rows = keys.slice(0, MOST).map((key) => [decoder.decode(key), answerTo(asked, key, decoder.decode(key), absent)]);
-    const wrong = percent(asked.currentErrorRate);
-    place.replaceChildren(
-      table(["key", "answer"], rows),
-      ...(keys.length > MOST ? [make("p", {}, `Only the first ${whole(MOST)} of ${whole(keys.length)} keys were asked.`)] : []),
-      make("p", { class: "key" }, `"present" is wrong for ${wrong} of the keys that are absent.`),
-    );
+    try {
+      const rows = await rowsOf(filter, keys.slice(0, MOST), absent);
+      if (asked !== filter) return;
+      const notes = [`"present" is wrong for ${percent(filter.currentErrorRate)} of the keys that are absent.`];
+      if (filter.requests) notes.push(trafficOf(filter));
+      place.replaceChildren(
+        table(["key", "answer"], rows),
+        ...(keys.length > MOST ? [make("p", {}, `Only the first ${whole(MOST)} of ${whole(keys.length)} keys were asked.`)] : []),
+        ...notes.map((note) => make("p", { class: "key" }, note)),
+      );
+    } catch (error) {
+      if (asked === filter) report(place, error);
+    }
   });
 }

@@ -9,7 +9,7 @@ const LEAST_INPUT = 1 << 12;
 const [LINE, COMMENT] = [10, 35];
 
 /** The exports of an instance, for the page. */
-export class Module {
+export class PageModule {
   constructor(wasm) {
     this.wasm = wasm;
   }

@@ -1,9 +1,6 @@
 // The class FilterReader: what is asked of a filter. CuckooFilter (filter.js) is one that also changes.
-//
-// A batch may run code of its caller between two pieces, which may free the filter. So each piece
-// asks for the handle again.
 
-import { isInteger, isNoText, write } from "./keys.js";
+import { Handle } from "./handle.js";
 import { flag, KoelError, Module, number } from "./module.js";
 import { optionOf } from "./options.js";
 
@@ -17,60 +14,22 @@ export const BRAND = Symbol.for("koel-filter");
  */
 const noClone = (name) => Symbol(`a ${name}: clone or compare its toBytes()`);
 
-/** A filter in the module: its number there until it is freed, and how its keys are passed. */
-export class Handle {
-  #number;
-
-  /** Checks a key, and returns whether it is an integer. Keys that were made of lines are texts. */
-  isInteger;
-
+/** A filter in the memory of the module. */
+export class LocalHandle extends Handle {
   constructor(module, number) {
-    this.module = module;
-    this.#number = number;
-    this.isInteger = module.wasm.koel_line_options(number) === 0 ? isNoText : isInteger;
-    module.registry.register(this, number, this);
+    super(module, number, module.wasm.koel_free, module.wasm.koel_line_options);
   }
 
   /** The filter in these bytes. */
   static of(module, bytes) {
     const open = (length) => module.wasm.koel_open(length);
-    return new Handle(module, module.given(bytes, open));
+    return new LocalHandle(module, module.given(bytes, open));
   }
 
   /** The filter that a patch makes of this one. */
   patched(patch) {
     const make = (length) => this.module.wasm.koel_patched(this.open, length);
-    return new Handle(this.module, this.module.given(patch, make));
-  }
-
-  get isFreed() {
-    return this.#number === undefined;
-  }
-
-  /** The number, unless the filter was freed. */
-  get open() {
-    if (this.isFreed) throw new KoelError("freed", "this filter was freed");
-    return this.#number;
-  }
-
-  /** Writes a key to the input buffer. Returns its length. */
-  put(key) {
-    this.isInteger(key);
-    return write(key, 0, this.module.input);
-  }
-
-  /** A batch whose pieces go to an export of the module: see `Module.batch`. */
-  batch(run, keys, read, partly) {
-    // Also where there are no keys, a filter that was freed throws.
-    this.open;
-    return this.module.batch(keys, this.isInteger, (kind, count) => run(this.open, kind, count), read, partly);
-  }
-
-  free() {
-    if (this.isFreed) return;
-    this.module.registry.unregister(this);
-    this.module.wasm.koel_free(this.#number);
-    this.#number = undefined;
+    return new LocalHandle(this.module, this.module.given(patch, make));
   }
 }
 
@@ -90,7 +49,7 @@ export function readerOf(module) {
     }
 
     static fromBytes(bytes) {
-      return new FilterReader(Handle.of(module, bytes));
+      return new FilterReader(LocalHandle.of(module, bytes));
     }
 
     patched(patch) {
@@ -148,7 +107,7 @@ export function readerOf(module) {
     }
 
     get lineOptions() {
-      return module.wasm.koel_line_options(this.#handle.open) < 0 ? undefined : module.text();
+      return this.#handle.lineOptions;
     }
 
     get loadFactor() {

@@ -4,22 +4,23 @@
 
 import { checkAttached, isA, isBytes, nameOf, viewOf, write, writeInteger } from "./keys.js";
 
-/** The most keys that a call passes at once, and bytes of them, unless one key has more. */
+/** The most keys that a call passes at once, if nothing else is said ... */
 const BATCH_KEYS = 1 << 14;
+/** ... and bytes of them, unless one key has more. */
 const BATCH_BYTES = 1 << 20;
 
 /** How keys of a batch lie in the input buffer. */
 const [TEXTS, INTEGERS] = [0, 1];
 
 /**
- * The function that passes on a batch. `input` returns the input buffer of the module with at least so
- * many bytes.
+ * The function that passes on a batch, at most so many keys at once. `input` returns the input buffer of
+ * the module with at least so many bytes.
  */
-export function batches(input) {
+export function batches(input, mostKeys = BATCH_KEYS) {
   /** Passes on integers of 64 bits as they lie in memory. */
   function eachWords(words, each) {
-    for (let start = 0; start < words.length; start += BATCH_KEYS) {
-      const piece = words.subarray(start, start + BATCH_KEYS);
+    for (let start = 0; start < words.length; start += mostKeys) {
+      const piece = words.subarray(start, start + mostKeys);
       // Little-endian, as WebAssembly and every machine that runs Node or a browser today.
       input(piece.byteLength).set(new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength));
       each(INTEGERS, piece.length);
@@ -37,14 +38,14 @@ export function batches(input) {
   }
 
   function putIntegers(keys, start) {
-    const count = Math.min(keys.length - start, BATCH_KEYS);
+    const count = Math.min(keys.length - start, mostKeys);
     const view = viewOf(input(8 * count));
     for (let i = 0; i < count; i += 1) writeInteger(keys[start + i], view, 8 * i);
     return count;
   }
 
   function putTexts(keys, start) {
-    const most = Math.min(keys.length - start, BATCH_KEYS);
+    const most = Math.min(keys.length - start, mostKeys);
     const heads = 4 * most;
     let [count, at, target] = [0, heads, input(heads + BATCH_BYTES)];
     const lengths = new Uint32Array(most);
@@ -87,7 +88,7 @@ export function batches(input) {
     try {
       for (const key of keys) {
         all = isInteger(key) && all;
-        if (piece.push(key) === BATCH_KEYS) pass();
+        if (piece.push(key) === mostKeys) pass();
       }
     } catch (error) {
       pass();

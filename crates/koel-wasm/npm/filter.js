@@ -3,7 +3,7 @@
 //
 // A batch that fails has done the keys before the one that failed; `refuteMany` does all or none.
 
-import { BRAND, Handle, readerOf } from "./ask.js";
+import { BRAND, LocalHandle, readerOf } from "./ask.js";
 import { isBytes } from "./keys.js";
 import { flag, KoelError, Module } from "./module.js";
 import { optionOf, optionsOf, secondOf, wholeOf } from "./options.js";
@@ -20,9 +20,8 @@ function isMulti(options) {
   return optionOf("multi", multi, "boolean");
 }
 
-/** The classes. `load` returns the exports of an instance of the module, when the first is needed. */
-export function bind(load) {
-  const module = new Module(load);
+/** The class on this module. */
+export function filterOf(module) {
   const { checked, input } = module;
 
   function build(options) {
@@ -44,7 +43,7 @@ export function bind(load) {
     ];
     settings[5] ??= module.wasm.koel_default_seed();
     if (secret) input(16).set(secret);
-    return new Handle(module, checked(module.wasm.koel_build(...settings, secret ? 1 : 0)));
+    return new LocalHandle(module, checked(module.wasm.koel_build(...settings, secret ? 1 : 0)));
   }
 
   /** Outputs what a batch has added before it failed. Returns how many keys it has done. */
@@ -53,14 +52,14 @@ export function bind(load) {
     return module.wasm.koel_done();
   }
 
-  class CuckooFilter extends readerOf(module) {
+  return class CuckooFilter extends readerOf(module) {
     #handle;
 
     /** Does `work` with a filter's handle. One of another copy of this package is opened from its bytes. */
     static #with(filter, work) {
       if (typeof filter === "object" && filter !== null && #handle in filter) return work(filter.#handle.open);
       if (filter?.[BRAND] !== true) throw new TypeError("expected a CuckooFilter");
-      const own = Handle.of(module, filter.toBytes());
+      const own = LocalHandle.of(module, filter.toBytes());
       try {
         return work(own.open);
       } finally {
@@ -69,13 +68,13 @@ export function bind(load) {
     }
 
     constructor(options = {}) {
-      const handle = options instanceof Handle ? options : build(options);
+      const handle = options instanceof LocalHandle ? options : build(options);
       super(handle, "CuckooFilter");
       this.#handle = handle;
     }
 
     static fromBytes(bytes) {
-      return new CuckooFilter(Handle.of(module, bytes));
+      return new CuckooFilter(LocalHandle.of(module, bytes));
     }
 
     patched(patch) {
@@ -125,13 +124,7 @@ export function bind(load) {
         pieces.push(module.output().slice());
         asked += count;
       });
-      const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
-      const target = input(length);
-      let at = 0;
-      for (const piece of pieces) {
-        target.set(piece, at);
-        at += piece.length;
-      }
+      const length = module.put(pieces);
       const before = this.corrections;
       try {
         checked(module.wasm.koel_refute_many(this.#handle.open, length / 8, BigInt(asked), isForced));
@@ -158,7 +151,10 @@ export function bind(load) {
     clear() {
       checked(module.wasm.koel_clear(this.#handle.open));
     }
-  }
+  };
+}
 
-  return { CuckooFilter, KoelError };
+/** The classes. `load` returns the exports of an instance of the module, when the first is needed. */
+export function bind(load) {
+  return { CuckooFilter: filterOf(new Module(load)), KoelError };
 }

@@ -88,9 +88,9 @@ export class Module {
   inBatches = batches(this.input);
 
   /** Frees filters that nothing refers to any more. An exception would end the process. */
-  registry = new FinalizationRegistry((filter) => {
+  registry = new FinalizationRegistry((free) => {
     try {
-      this.wasm.koel_free(filter);
+      free();
     } catch {
       // The module has stopped.
     }
@@ -132,6 +132,18 @@ export class Module {
   clearBuffers() {
     this.wasm.koel_clear_buffers();
     this.#buffer = new Uint8Array();
+  }
+
+  /** Writes pieces of bytes to the input buffer, one behind the other. Returns their length. */
+  put(pieces) {
+    const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+    const target = this.input(length);
+    let at = 0;
+    for (const piece of pieces) {
+      target.set(piece, at);
+      at += piece.length;
+    }
+    return length;
   }
 
   /** The checked result of `run`, which finds these bytes in the input buffer. */

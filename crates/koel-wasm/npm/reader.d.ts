@@ -134,11 +134,12 @@ export class KoelError extends Error {
    * * `"members"`: keys to be refuted are reported more often than chance explains;
    * * `"range"`: the count of a key, or of all keys, would pass 2^64 - 1;
    * * `"memory"`: there is no memory;
+   * * `"remote"`: of `koel-filter/remote`, the server gives another thing than a range of one file;
    * * `"freed"`: the filter was freed;
    * * `"init"`: of `koel-filter/init`, if no module is there, or what is given is another one;
    * * `"internal"`: an error of this package.
    */
-  readonly code: "full" | "settings" | "bytes" | "base" | "lines" | "members" | "range" | "memory" | "freed" | "init" | "internal";
+  readonly code: "full" | "settings" | "bytes" | "base" | "lines" | "members" | "range" | "memory" | "remote" | "freed" | "init" | "internal";
 
   /** Of a batch: how many keys are done. See {@link Failed}. */
   readonly done?: number;

@@ -3,9 +3,10 @@
 use alloc::string::{String, ToString};
 use core::fmt::Display;
 
-#[cfg(feature = "full")]
-use koel::{BuildError, MergeError, RefuteError};
-use koel::{FullError, ImageError, MemoryError, PatchError};
+use koel::{
+    BuildError, FullError, ImageError, MemoryError, MergeError, PatchError, RefuteError,
+    RemoteError,
+};
 
 /// The kind of an error, which becomes the property `code` of the exception. 0 is success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +71,6 @@ impl From<FullError> for Failure {
     }
 }
 
-#[cfg(feature = "full")]
 impl From<RefuteError> for Failure {
     fn from(error: RefuteError) -> Self {
         match error {
@@ -80,7 +80,6 @@ impl From<RefuteError> for Failure {
     }
 }
 
-#[cfg(feature = "full")]
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
         let code = if error == BuildError::NoMemory { Code::Memory } else { Code::Settings };
@@ -95,7 +94,6 @@ impl From<ImageError> for Failure {
     }
 }
 
-#[cfg(feature = "full")]
 impl From<MergeError> for Failure {
     fn from(error: MergeError) -> Self {
         match error {
@@ -120,6 +118,12 @@ impl From<PatchError> for Failure {
             _ => Code::Bytes,
         };
         Self::new(code, error)
+    }
+}
+
+impl From<RemoteError> for Failure {
+    fn from(error: RemoteError) -> Self {
+        Self::new(Code::Bytes, error)
     }
 }
 

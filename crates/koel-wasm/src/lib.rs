@@ -3,10 +3,12 @@
 //! ```text
 //!     npm/ask.js      the class FilterReader that users see: throws exceptions
 //!     npm/filter.js   the class CuckooFilter, a reader that also changes
+//!     npm/remote-filter.js  the class RemoteFilter, asked by ranges of a file (ranges.js)
 //!     npm/module.js   an instance of this module: its buffers, batches and errors
-//!     npm/batches.js  batches of keys in pieces; keys.js: a key as bytes; options.js: of calls
+//!     npm/handle.js   a filter in this module; batches.js: batches of keys in pieces; keys.js: a
+//!                     key as bytes; options.js: of calls
 //!     npm/index.js    the main entry, with this module inside as text (text.js); init.js and
-//!                     workerd.js without it; reader.js: the same for what only asks
+//!                     workerd.js without it; reader.js, remote.js: the same for what only asks
 //!     exports.rs      functions with numbers as arguments, called by JavaScript
 //!     failure.rs      errors as numbers and sentences
 //!     host.rs         the filters behind the handles, and two buffers: the logic, in safe Rust
@@ -14,9 +16,10 @@
 //!     page.rs         what only the page asks: a small table, where a key is, sizes
 //! ```
 //!
-//! **Two modules.** With the feature `full` filters are built, changed, merged and compared
-//! (`host/change.rs`, `exports/change.rs`). Without it this is the module of
-//! `koel-filter/reader`, which is a third as large.
+//! **Three modules.** Features choose which functions are exported, and what these do not call is
+//! not in the module. `full`, the main one, has what asks and what changes (`exports/ask.rs`,
+//! `exports/change.rs`). `local` alone, for `koel-filter/reader`, has what asks; `remote` alone,
+//! for `koel-filter/remote`, what asks a filter that lies elsewhere (`exports/remote.rs`).
 //!
 //! **Why no binding generator.** Its command takes minutes to compile. A handle, two buffers and
 //! a dozen functions of numbers need no generated code (docs/decisions/0032-wasm.md).

@@ -35,16 +35,27 @@ const READ = `
   const filter = FilterReader.fromBytes(new Uint8Array([${built.toBytes()}]));
   const answer = [filter.has("ada"), filter.has("grace"), filter.size].join();
 `;
+const FAR = `
+  const file = new Uint8Array([${built.toBytes()}]);
+  const fetch = async (url, { headers }) => {
+    const [first, last] = headers.Range.match(/\\d+/g).map(Number);
+    return new Response(file.slice(first, last + 1), { status: 206 });
+  };
+  const filter = await RemoteFilter.open("list.koel", { fetch });
+  const answer = [await filter.has("ada"), await filter.has("grace"), filter.size].join();
+`;
 /** The entries that need no initialisation: what a program imports, and what it does. */
 const ENTRIES = [
   { entry: "koel-filter", name: "main", load: `import { CuckooFilter } from "koel-filter";`, work: WORK },
   { entry: "koel-filter/reader", name: "reader", load: `import { FilterReader } from "koel-filter/reader";`, work: READ },
+  { entry: "koel-filter/remote", name: "remote", load: `import { RemoteFilter } from "koel-filter/remote";`, work: FAR },
 ];
 const MANIFEST = JSON.parse(readFileSync(new URL(import.meta.resolve("koel-filter/package.json")), "utf8"));
 const EXPECTED = "true,false,1";
 for (const one of ENTRIES) {
   const shown = `globalThis.answer = answer;\nif (typeof process === "object") console.log(answer);`;
-  one.program = write(`${one.name}.js`, `${one.load}\n${one.work}\n${shown}`);
+  one.main = `(async () => {${one.work}\n${shown}\n})();`;
+  one.program = write(`${one.name}.js`, `${one.load}\n${one.main}`);
 }
 const bare = write(
   "bare.js",
@@ -101,12 +112,12 @@ test("integers of 64 bits are keys of a required class", () => {
   assert.ok(filter.add(-1) && filter.has(2n ** 64n - 1n));
 });
 
-for (const { entry, name, program, load, work } of ENTRIES) {
+for (const { entry, name, program, load, work, main } of ENTRIES) {
   const file = (suffix) => `${name}-${suffix}`;
 
   test(`Node loads ${entry}, also with require`, () => {
     const required = load.replace(/^import (.*) from (.*);$/, "const $1 = require($2);");
-    assert.equal(node(write(file("program.cjs"), `${required}\n${work}\nconsole.log(answer);`)), EXPECTED);
+    assert.equal(node(write(file("program.cjs"), `${required}\n${main}`)), EXPECTED);
     assert.equal(node(program), EXPECTED);
   });
 
@@ -162,7 +173,7 @@ for (const { entry, name, program, load, work } of ENTRIES) {
   for (const [type, format] of [["classic", "iife"], ["module", "esm"]]) {
     test(`a service worker uses ${entry}: ${type}`, async () => {
       const worker = `${load}
-        addEventListener("message", (event) => { ${work} event.source.postMessage(answer); });`;
+        addEventListener("message", async (event) => { ${work} event.source.postMessage(answer); });`;
       const script = file(`worker-${type}`);
       const entryPoints = [write(`${script}.src.js`, worker)];
       await esbuild.build({ entryPoints, bundle: true, format, outfile: path(`${script}.js`) });
@@ -199,7 +210,7 @@ for (const { entry, name, program, load, work } of ENTRIES) {
 /** What a worker answers in workerd, which compiles no bytes. */
 async function compiled(name, load, work, settings) {
   const worker = `${load}
-    export default { fetch() { ${work} return new Response(answer); } };`;
+    export default { async fetch() { ${work} return new Response(answer); } };`;
   const [outdir, loader] = [path(name), { ".wasm": "copy" }];
   const entryPoints = [write(`${name}.src.js`, worker)];
   await esbuild.build({ entryPoints, bundle: true, format: "esm", loader, outdir, ...settings });

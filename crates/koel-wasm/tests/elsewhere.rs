@@ -1,5 +1,5 @@
-//! Filters elsewhere in a program without the feature `fast` of `koel`, as koel-filter/reader is:
-//! `cargo test -p koel-wasm --no-default-features --test elsewhere`.
+//! Filters elsewhere in a program without the feature `fast` of `koel`, as koel-filter/remote is:
+//! `cargo test -p koel-wasm --no-default-features --features remote --test elsewhere`.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
 use std::ops::Range;

@@ -75,7 +75,7 @@ class Door {
     this.CuckooFilter = CuckooFilter;
   }
 
-  run(step) {
+  async run(step) {
     const { do: verb, filter = "f", of, patch } = step;
     const open = (bytes) => this.CuckooFilter.fromBytes(bytes);
     const makers = {
@@ -140,14 +140,14 @@ class Door {
   }
 }
 
-function runScenario(CuckooFilter, theme, { name, steps }) {
+async function runScenario(CuckooFilter, theme, { name, steps }) {
   const door = new Door(CuckooFilter);
   for (const [i, step] of steps.entries()) {
     const place = `${theme}.json, "${name}", step ${i + 1}: ${JSON.stringify(step)}`;
     let answer;
     let code;
     try {
-      answer = door.run(step);
+      answer = await door.run(step);
     } catch (error) {
       code = codeOf(step.do, error);
     }
@@ -170,7 +170,7 @@ export function conform(name, CuckooFilter, folder, title = name) {
   let ran = 0;
   for (const file of readdirSync(folder).sort()) {
     if (!file.endsWith(".json") || file === "doors.json") continue;
-    test(`${title} does what the scenarios say: ${file}`, () => {
+    test(`${title} does what the scenarios say: ${file}`, async () => {
       for (const scenario of read(file).scenarios) {
         const needs = needsOf(scenario);
         for (const need of needs) needed.add(need);
@@ -178,7 +178,7 @@ export function conform(name, CuckooFilter, folder, title = name) {
           skipped += 1;
           continue;
         }
-        runScenario(CuckooFilter, file.slice(0, -5), scenario);
+        await runScenario(CuckooFilter, file.slice(0, -5), scenario);
         ran += 1;
       }
     });

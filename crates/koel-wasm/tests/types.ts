@@ -3,6 +3,7 @@
 import { CuckooFilter, KoelError, type Adding, type Failed, type Options } from "koel-filter";
 import { CuckooFilter as Bare, init } from "koel-filter/init";
 import { FilterReader, type Key, type Keys } from "koel-filter/reader";
+import { RemoteFilter, type Asking, type Opening } from "koel-filter/remote";
 
 const options: Options = { capacity: 1_000_000n, errorRate: 0.01, growable: true, seed: 1 };
 const filter: CuckooFilter = new CuckooFilter(options);
@@ -21,6 +22,10 @@ const reader: FilterReader = FilterReader.fromBytes(bytes).patched(patch);
 const asReader: FilterReader = filter;
 const asked = (one: FilterReader, key: Key, keys: Keys): boolean[] => [one.has(key), ...one.hasMany(keys)];
 const merged: CuckooFilter = filter.merge(reader);
+const opening: Opening = { page: 65_536, fetch: (url, options) => fetch(url, options) };
+const far: Promise<RemoteFilter> = RemoteFilter.open(new URL("https://example.org/list.koel"), opening);
+const asking: Asking = { signal: AbortSignal.abort() };
+const farFound: Promise<boolean[]> = far.then((one) => one.hasMany(["a"], asking));
 const code = (error: KoelError): string => error.code;
 const done = (error: Failed<boolean[]>): boolean[] => error.answers.slice(0, error.done);
 const ready: Promise<void> = init(new URL("https://example.org/koel.wasm"));
@@ -41,7 +46,9 @@ new CuckooFilter({ prefer: "large" });
 new FilterReader();
 // @ts-expect-error: a reader changes nothing.
 reader.add("a");
+// @ts-expect-error: a filter elsewhere is opened, and that takes a while.
+new RemoteFilter("https://example.org/list.koel");
 // @ts-expect-error: a reader is no filter that can be changed.
 const changeable: CuckooFilter = reader;
 
-export { added, areNew, asked, asReader, changeable, merged, reader, bytes, code, corrected, corrections, counts, done, patched, found, isNew, ready, scoped };
+export { added, farFound, areNew, asked, asReader, changeable, merged, reader, bytes, code, corrected, corrections, counts, done, patched, found, isNew, ready, scoped };

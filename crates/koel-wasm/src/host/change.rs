@@ -5,7 +5,8 @@ use core::mem;
 
 use koel::{BuildError, CuckooFilter, KeyHash, Merge, Prefer};
 
-use super::{Host, Keys, hash, hashes, malformed, zeroed};
+use super::ask::reading;
+use super::{Host, Keys, first, malformed, zeroed};
 use crate::failure::Failure;
 
 /// What a filter is built with.
@@ -68,9 +69,7 @@ impl Host {
 
     /// The filter of a handle, to change it, and the input buffer.
     pub(crate) fn change(&mut self, handle: u32) -> Result<(&mut CuckooFilter, &[u8]), Failure> {
-        let filter = self.filters.get_mut(handle as usize).and_then(Option::as_mut);
-        let filter = filter.ok_or_else(|| Failure::internal("this filter was freed"))?;
-        Ok((filter, &self.input))
+        Ok((self.filters.get_mut(handle)?, &self.input))
     }
 
     /// Adds the key in the first `len` bytes of the input buffer.
@@ -79,7 +78,7 @@ impl Host {
     /// If the filter is full.
     pub fn add(&mut self, handle: u32, len: usize) -> Result<(), Failure> {
         let (filter, input) = self.change(handle)?;
-        Ok(filter.insert(&hash(filter, input, len)?)?)
+        Ok(filter.insert(&reading(filter)?.hash(first(input, len)?)?)?)
     }
 
     /// Removes one copy of such a key. False if no entry matches it.
@@ -88,7 +87,7 @@ impl Host {
     /// None that the library has.
     pub fn delete(&mut self, handle: u32, len: usize) -> Result<bool, Failure> {
         let (filter, input) = self.change(handle)?;
-        Ok(filter.remove(&hash(filter, input, len)?))
+        Ok(filter.remove(&reading(filter)?.hash(first(input, len)?)?))
     }
 
     /// Adds such a key unless it is in. Whether it was added.
@@ -97,7 +96,7 @@ impl Host {
     /// If the filter is full.
     pub fn add_unique(&mut self, handle: u32, len: usize) -> Result<bool, Failure> {
         let (filter, input) = self.change(handle)?;
-        Ok(filter.insert_unique(&hash(filter, input, len)?)?)
+        Ok(filter.insert_unique(&reading(filter)?.hash(first(input, len)?)?)?)
     }
 
     /// Adds each key of a batch, up to the first one that finds no room.
@@ -108,7 +107,7 @@ impl Host {
         self.batch.done = 0;
         let (filter, input) = self.change(handle)?;
         let before = filter.len();
-        let worked = filter.insert_many(&hashes(filter, input, keys)?);
+        let worked = filter.insert_many(&reading(filter)?.hashes(input, keys)?);
         let added = filter.len() - before;
         self.batch.done = usize::try_from(added).unwrap_or(usize::MAX);
         Ok(worked?)
@@ -125,7 +124,7 @@ impl Host {
         self.reserve_output(keys.len())?;
         let mut added = mem::take(&mut self.batch.added);
         let (filter, input) = self.change(handle)?;
-        let keys = hashes(filter, input, keys)?;
+        let keys = reading(filter)?.hashes(input, keys)?;
         let worked = filter.insert_unique_many(&keys, &mut added);
         let is_done = |&key: &usize| added[key] || filter.contains(&keys[key]);
         let done = (0..keys.len()).take_while(is_done).count();
@@ -171,7 +170,7 @@ impl Host {
     /// If there are as many corrections as slots.
     pub fn refute(&mut self, handle: u32, len: usize) -> Result<bool, Failure> {
         let (filter, input) = self.change(handle)?;
-        Ok(filter.refute(&hash(filter, input, len)?)?)
+        Ok(filter.refute(&reading(filter)?.hash(first(input, len)?)?)?)
     }
 
     /// Outputs the hashes of those keys of a batch that are reported, eight bytes each.
@@ -181,7 +180,7 @@ impl Host {
     pub fn reported(&mut self, handle: u32, keys: Keys) -> Result<(), Failure> {
         let filter = self.filter(handle)?;
         let mut found = zeroed(keys.len())?;
-        let hashes = hashes(filter, &self.input, keys)?;
+        let hashes = reading(filter)?.hashes(&self.input, keys)?;
         filter.contains_many(&hashes, &mut found);
         self.reserve_output(found.len().saturating_mul(8))?;
         let reported = hashes.iter().zip(found).filter(|(_, found)| *found);
@@ -233,7 +232,7 @@ impl Host {
         let mut removed = zeroed(keys.len())?;
         self.reserve_output(removed.len())?;
         let (filter, input) = self.change(handle)?;
-        filter.remove_many(&hashes(filter, input, keys)?, &mut removed);
+        filter.remove_many(&reading(filter)?.hashes(input, keys)?, &mut removed);
         self.output_flags(&removed);
         Ok(())
     }
