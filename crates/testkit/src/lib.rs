@@ -18,6 +18,7 @@
 pub mod addressing;
 pub mod audit;
 pub mod cases;
+pub mod claims;
 pub mod conformance;
 pub mod exercise;
 pub mod expiring;
