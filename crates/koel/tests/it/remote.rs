@@ -275,7 +275,7 @@ fn what_a_question_tells() {
             let alike: u64 =
                 asked.chunk_by(|one, other| one == other).map(|of| pairs(of.len())).sum();
             let chance = alike as f64 / pairs(asked.len()) as f64;
-            let (bits, alike) = (-chance.log2(), keys as f64 * chance);
+            let (bits, alike) = (chance.recip().log2(), keys as f64 * chance);
             let (size, each) = (file.len(), bytes / SAMPLE);
             println!("| {keys} | {size} | {name} | {each} | {bits:.1} | {alike:.1} |");
         }
