@@ -238,7 +238,7 @@ fn percent(text: &str) -> Option<f64> {
 
 /// The value of an expression such as `256 << 20`, `24 * 60`, or `Duration::from_secs(30)`.
 fn value(text: &str) -> Option<u64> {
-    let text = text.trim().trim_end_matches([';', ',']);
+    let text = text.trim_end_matches(|c: char| c.is_whitespace() || ";,}".contains(c));
     let text = text.rsplit_once('(').map_or(text, |(_, inner)| inner.trim_end_matches([')', ';']));
     let number = |text: &str| text.trim().replace('_', "").parse::<u64>().ok();
     if let Some((base, shift)) = text.split_once("<<") {
