@@ -51,7 +51,7 @@ const SHOWN = [
     of: "valkey",
     table: 2,
     names: { reserved: "Koel's module", "RedisBloom, default": "RedisBloom", set: "the server's set" },
-    page: "VALKEY.md",
+    page: "VALKEY-OPERATING.md",
     title: "Valkey and Redis: adding an item",
     unit: "ns of CPU, less is better",
     value: "insert, ns",

@@ -1,6 +1,6 @@
 """Measures dask_build.py or spark_build.py: CPU time in workers and engine, memory of the driver.
 
-python measure.py dask|spark KEYS
+`python measure.py dask|spark KEYS` prints a row of the table of `scripts/engines figures`.
 """
 
 import resource
@@ -51,8 +51,9 @@ def main(engine: str, count: int) -> None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
         local = plan.join(plan.build(plan.split(np.arange(count))), keys=count).to_bytes()
         equal = "yes" if Path(target).read_bytes() == local else "NO"
-        each = ", ".join(f"{name} {1e9 * seconds / count:.0f}" for name, seconds in spent.items())
-        print(f"{engine}, {count} keys: ns of CPU a key: {each}; driver {peak} MB; equal: {equal}")
+        names = ["workers", "jvm", "driver"]
+        each = [f"{1e9 * spent[name] / count:.0f}" if name in spent else "" for name in names]
+        print(f"| {engine} | {count:,} | {' | '.join(each)} | {peak} MB | {equal} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ use crate::{Failure, machine};
 const FOLDER: &str = "docs/figures";
 
 /// Where pages are that show figures.
-const PAGES: [&str; 5] =
-    [".", "docs", "docs/benchmarks", "crates/koel-python", "crates/koel-wasm/npm"];
+const PAGES: [&str; 6] =
+    [".", "docs", "docs/benchmarks", "crates/koel-c", "crates/koel-python", "crates/koel-wasm/npm"];
 
 /// What one measurement printed, and where that came from.
 #[derive(Deserialize)]

@@ -1,7 +1,7 @@
 //! Talks to Valkey and Redis, and says what a refusal means.
 //!
 //! A filter travels in chunks, as `CF.SCANDUMP` returns and `CF.LOADCHUNK` takes them: a header of
-//! 50 bytes, then the bytes of the filter file (docs/VALKEY.md, *Chunks*).
+//! 50 bytes, then the bytes of the filter file (docs/VALKEY-BYTES.md).
 //!
 //! A filter is loaded under a name of its own, and renamed when it is complete. So others see the
 //! old filter or the new one. What an interrupted command leaves in the server expires.

@@ -3,7 +3,7 @@
 use koel_valkey::command::COMMANDS;
 use koel_valkey::command::reply::Reply;
 use koel_valkey::command::syntax::{Argument, arguments};
-use koel_valkey::error::Error;
+use koel_valkey::error::{Error, Full};
 
 use crate::support::{Database, items};
 
@@ -214,6 +214,24 @@ fn the_page_has_the_syntax_of_each_command_and_its_number_of_arguments() {
         assert_eq!(command.arity.abs(), 1 + words, "{row}");
         let is_open = |it: &Argument| it.is_optional || it.is_multiple;
         assert_eq!(command.arity < 0, arguments.iter().any(is_open), "{row}");
+    }
+}
+
+/// The page says what to do after each error of a full filter.
+#[test]
+fn the_page_has_the_errors_of_full_filters() {
+    let page = include_str!("../../../../docs/VALKEY.md");
+    let (live, capacity, bytes, limit) = (7, 7, 7, 7);
+    for full in [
+        Full::Fixed,
+        Full::Window { live, capacity },
+        Full::Largest,
+        Full::NoMemory,
+        Full::Limit { bytes, limit },
+    ] {
+        let text = full.to_string().replace('7', "..");
+        let text = text.split([',', ';']).next().unwrap();
+        assert!(page.contains(&format!("| `{text}")), "{text}");
     }
 }
 

@@ -139,7 +139,7 @@ impl Keys<'_> {
         chunks.into_iter().skip(1).flat_map(|(_, chunk)| chunk).collect()
     }
 
-    /// Loads an image after its header ("Chunks" of docs/VALKEY.md).
+    /// Loads an image after its header ("Chunks" of docs/VALKEY-BYTES.md).
     fn loaded(&self, step: &Step, image: &[u8]) -> Result<Reply, String> {
         let filter = step.filter().as_bytes();
         let field =

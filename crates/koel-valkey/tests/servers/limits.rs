@@ -289,7 +289,7 @@ fn a_secret_can_be_given_or_left_out() {
     }
 }
 
-/// The places that docs/VALKEY.md names.
+/// The places that docs/VALKEY-OPERATING.md names.
 #[test]
 #[ignore = "needs servers: scripts/valkey"]
 fn a_secret_shows_where_the_page_says() {

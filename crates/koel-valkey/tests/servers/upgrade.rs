@@ -1,4 +1,4 @@
-//! The steps of "Upgrade" in docs/VALKEY.md: replicas first, a failover, then the old primaries.
+//! "The module" of docs/UPGRADING.md: replicas first, a failover, then the old primaries.
 //!
 //! The two builds differ in their version and in one command. So this shows that servers with two
 //! files work together, and not that the formats of two releases do.
