@@ -86,8 +86,8 @@ impl Shard {
 /// All shards.
 pub(super) struct Shards {
     all: Box<[Shard; SHARDS]>,
-    /// Counters in all shards. In a box, like everything that changes: then the filter itself does not
-    /// change, and compilers keep its fields in registers between lookups.
+    /// Counters in all shards. In a box, like everything that changes: then the filter itself does
+    /// not change, and compilers keep its fields in registers between lookups.
     counters: Box<AtomicU64>,
     /// The most counters allowed.
     limit: u64,
