@@ -80,6 +80,7 @@ impl Claims {
         let rest = without_code(&rest);
         let all: Vec<&str> = rest.split_whitespace().collect();
         let found = (0..all.len())
+            .filter(|&at| !is_option(all[at]))
             .filter(|&at| all[at].split(['/', '|']).any(|word| needs_claim(bare(word))));
         found
             .map(|at| {
@@ -289,6 +290,12 @@ fn bare(word: &str) -> &str {
 /// A number without commas.
 fn plain(number: &str) -> String {
     number.replace(',', "")
+}
+
+/// Whether a word is an option of a command, such as `-0`.
+fn is_option(word: &str) -> bool {
+    let name = word.trim_end_matches([',', '.']);
+    name.len() == 2 && name.starts_with('-')
 }
 
 fn is_one_of(word: &str, words: &[&str]) -> bool {

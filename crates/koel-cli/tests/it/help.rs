@@ -1,5 +1,8 @@
 //! Help, manual pages and shell completions.
 
+use testkit::claims::{Claims, Sources};
+use testkit::workspace::{root, sources};
+
 use crate::support::Shell;
 
 const VERBS: &str = "build check add grow refute remove count dedup merge similar diff patch info \
@@ -26,6 +29,36 @@ fn every_verb_has_help_with_examples_and_lines_of_at_most_100_columns() {
     }
     let all = shell.ok("--help");
     assert!(VERBS.split(' ').all(|verb| all.text().contains(verb)));
+}
+
+/// The sentences of a help text, without its examples, lists of codes and defaults, which the code
+/// itself prints.
+fn sentences(help: &str) -> String {
+    let lines = help.lines().filter(|line| {
+        let is_example = line.trim_start().split("| ").any(|part| part.starts_with("koel "));
+        !(is_example || line.starts_with("Exit codes:"))
+    });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let mut parts = text.split("[default: ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |all, part| all + part.split_once(']').map_or("", |(_, rest)| rest))
+}
+
+/// A number in a help text is proven, as in the pages.
+#[test]
+fn what_help_says_with_numbers_is_proven() {
+    let shell = Shell::new();
+    let mut all = sentences(shell.ok("--help").text());
+    for verb in verbs() {
+        all += "\n";
+        all += &sentences(shell.ok(&format!("{verb} --help")).text());
+    }
+    let claims = Claims::parse(include_str!("../../../../docs/claims/help.toml")).unwrap();
+    let (root, ends) = (root(), [".rs", ".py", ".mjs"]);
+    let files = sources(&root, |path| ends.iter().any(|end| path.ends_with(end)));
+    let mut complaints = claims.uncovered(&all, &[]);
+    complaints.extend(claims.unproven(&all, &Sources::new(&root, &files)));
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
 #[test]

@@ -65,6 +65,7 @@ fn pages(all: &BTreeMap<String, String>) -> Vec<&str> {
         is_read
             && !NO_CLAIMS.iter().any(|start| path.starts_with(start))
             && !path.starts_with("fuzz/")
+            && !path.contains("/data/")
     };
     all.keys().map(String::as_str).filter(is_page).collect()
 }
@@ -83,7 +84,8 @@ fn what_pages_say_is_proven() {
         }
     }
     for path in pages(&all) {
-        let Some(of_page) = claims.remove(path) else { continue };
+        let none = Claims { page: path.to_owned(), claims: Vec::new() };
+        let of_page = claims.remove(path).unwrap_or(none);
         let words: &[&str] = if PROMISING.contains(&path) { &PROMISES } else { &[] };
         complaints.extend(of_page.uncovered(&all[path], words));
         complaints.extend(of_page.unproven(&all[path], &proofs));
@@ -92,6 +94,8 @@ fn what_pages_say_is_proven() {
     let text = rustdoc(&all);
     complaints.extend(docs.unpromised(&text, &RUSTDOC_PROMISES));
     complaints.extend(docs.unproven(&text, &proofs));
+    // The command compares its help by itself.
+    claims.remove("koel help");
     complaints.extend(claims.into_keys().map(|page| format!("claims of {page}, which is no page")));
     let count = complaints.len();
     assert!(complaints.is_empty(), "{}\n{count} complaints", complaints.join("\n"));
