@@ -161,7 +161,7 @@ impl Row {
             name: found.map_or(name.to_owned(), |(plan, _)| format!("{name} ({})", plan.layout)),
             can_add: true,
             can_remove: true,
-            can_grow: found.is_none_or(|(plan, _)| plan.growth_limit.is_some()),
+            can_grow: found.is_some_and(|(plan, _)| plan.growth_limit.is_some()),
             answer: found.map(|(_, answer)| answer),
         }
     }

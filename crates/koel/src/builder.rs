@@ -14,8 +14,8 @@ use crate::image::shape::{Prefer, Profile};
 const STEPS: u32 = 24;
 
 /// The settings of a filter or maplet to be built. `F` is the type that `build` returns:
-/// [`CuckooFilter`](crate::CuckooFilter), `ConcurrentFilter`, [`Maplet`](crate::Maplet) or
-/// [`CountingFilter`](crate::CountingFilter). The function `builder` of that type makes a builder.
+/// [`CuckooFilter`](crate::CuckooFilter), `ConcurrentFilter`, `Maplet`, `CountingFilter` or
+/// `ExpiringFilter`. The function `builder` of that type makes a builder.
 ///
 /// ```
 /// use koel::{CuckooFilter, Prefer};

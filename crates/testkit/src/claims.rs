@@ -62,18 +62,26 @@ impl Claims {
     /// What the page says with digits, or with one of these words, and no claim covers.
     #[must_use]
     pub fn uncovered(&self, page: &str, words: &[&str]) -> Vec<String> {
+        self.without_claim(page, |word| is_number(word) || is_one_of(word, words))
+    }
+
+    /// What the page says with one of these words, and no claim covers.
+    #[must_use]
+    pub fn unpromised(&self, page: &str, words: &[&str]) -> Vec<String> {
+        self.without_claim(page, |word| is_one_of(word, words))
+    }
+
+    /// Words that need a claim and have none, with those around them.
+    fn without_claim(&self, page: &str, needs_claim: impl Fn(&str) -> bool) -> Vec<String> {
         let mut rest = prose(page);
         for claim in &self.claims {
             rest = rest.replace(&claim.says, " = ");
         }
         let rest = without_code(&rest);
         let all: Vec<&str> = rest.split_whitespace().collect();
-        let is_bare = |word: &str| {
-            let plain = bare(word);
-            is_number(plain) || words.contains(&plain.to_lowercase().as_str())
-        };
-        let bare_ones = (0..all.len()).filter(|&at| all[at].split(['/', '|']).any(is_bare));
-        bare_ones
+        let found = (0..all.len())
+            .filter(|&at| all[at].split(['/', '|']).any(|word| needs_claim(bare(word))));
+        found
             .map(|at| {
                 let around = &all[at.saturating_sub(6)..(at + 7).min(all.len())];
                 format!("{}: `{}` in `{}`", self.page, all[at], around.join(" "))
@@ -244,7 +252,7 @@ fn percent(text: &str) -> Option<f64> {
 
 /// The value of an expression such as `256 << 20`, `24 * 60`, or `Duration::from_secs(30)`.
 fn value(text: &str) -> Option<u64> {
-    let text = text.trim().trim_end_matches([';', ',']);
+    let text = text.trim_end_matches(|c: char| c.is_whitespace() || ";,}".contains(c));
     let text = text.rsplit_once('(').map_or(text, |(_, inner)| inner.trim_end_matches([')', ';']));
     let number = |text: &str| text.trim().replace('_', "").parse::<u64>().ok();
     if let Some((base, shift)) = text.split_once("<<") {
@@ -287,6 +295,10 @@ fn bare(word: &str) -> &str {
 /// A number without commas.
 fn plain(number: &str) -> String {
     number.replace(',', "")
+}
+
+fn is_one_of(word: &str, words: &[&str]) -> bool {
+    words.contains(&word.to_lowercase().as_str())
 }
 
 /// Whether a word is a number that needs a claim.

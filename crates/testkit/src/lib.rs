@@ -44,3 +44,8 @@ pub mod workspace;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The example of what to do when a filter is full.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/CHOOSING.md")]
+struct Choosing;

@@ -44,9 +44,9 @@ Examples:
 Without --keys, koel counts the keys before it builds the filter. It reads files twice. Of a pipe
 it keeps 8 bytes per key until the end, above two million keys in an unnamed file in TMPDIR.
 
-With --grow, the filter takes any number of further keys (koel add), but is 1.5 times as large.
+With --grow, the filter takes any number of further keys (koel add), but is larger (koel plan).
 Without --keys, it then keeps its false-positive rate up to a billion distinct keys.
-A filter cannot grow if --fpr is below about 1e-7.
+If --fpr is too low for a filter that grows, the error names the lowest.
 
 With --never, no line of ALLOWED is reported unless it is in the list; those that are in it are
 conflicts, and named in the report. ALLOWED is read as the list is. For lists of hosts, parent

@@ -1,11 +1,11 @@
 //! `koel dedup`: prints each line once, in order of first appearance, in a few bits per line.
 //!
 //! `sort -u` loses the order, and `awk '!seen[$0]++'` keeps every line in memory. A filter keeps
-//! about 36 bits per distinct line if it grows, or 23 if it is built for `--keys`. It grows ahead
-//! of its input (`room.rs`), which makes it two to three times as fast.
+//! some bits per distinct line, fewer if it is built for `--keys`. It grows ahead of its input
+//! (`room.rs`), which makes it faster.
 //!
 //! No line is printed twice. A few new lines are dropped as false positives; their expected number
-//! is printed at the end. Below a rate of about 1e-7 a filter cannot grow, so the lines of files
+//! is printed at the end. At the lowest rates a filter cannot grow, so the lines of files
 //! are counted first, and pipes need `--keys`. Cost: one hash and one insert per line. Memory: the
 //! filter.
 //!
@@ -37,8 +37,8 @@ const FPR: f64 = 1e-6;
 #[command(after_help = "\
 Examples:
   koel dedup huge.log > once.log
-  koel dedup --prefer small huge.log > once.log     a sixth less memory, 30 % more time
-  zcat *.gz | koel dedup --keys 200M > once.txt     half the time, if the number of keys is known
+  koel dedup --prefer small huge.log > once.log     less memory, more time
+  zcat *.gz | koel dedup --keys 200M > once.txt     less of both, if the number of keys is known
   tail -F app.log | koel dedup --window 10m         what did not come within the last ten minutes
   koel dedup --window 1h --time-field 1 --field 3 app.log     by the time in each line
 
@@ -48,13 +48,13 @@ were probably dropped wrongly. It is also printed at SIGUSR1 and Ctrl-C.
 
 Without --keys, the filter grows with the distinct lines and keeps its rate up to a billion of them.
 It then prefers speed to size, since it is not saved; --prefer small reverses that.
-A filter cannot grow if --fpr is below about 1e-7. Without --keys, files are then read twice,
-and a pipe is refused.
+If --fpr is too low for a filter that grows, files are read twice without --keys, and a pipe is
+refused.
 
-With --window, 4.5 MB are enough for a million distinct lines in a window; for more, the filter
-grows to 36 bits for each. --keys limits it to so many lines, in 31 bits each; more of them evict
-the oldest. With --state FILE, a restart forgets nothing; if koel is killed, lines of the last two
-seconds may be printed again.
+With --window, the filter has room for a million distinct lines in a window at first, and grows for
+more. --keys limits it to so many lines, in less memory; more of them evict the oldest. With
+--state FILE, a restart forgets nothing; if koel is killed, lines of the last two seconds may be
+printed again.
 
 --time-field and --time-key read RFC 3339 (2026-10-25T02:10:00Z, also with a space, or without T and
 Z), dates, the common log format (25/Oct/2026:02:10:00 +0100), syslog (Oct 25 02:10:00), ctime,

@@ -23,8 +23,7 @@ Examples:
   koel grow domains.koel --shrink        free unused room after many removals
 
 The original keys are not needed.
-As the filter grows, its false-positive rate stays below 1.35 times the requested rate. For a filter
-built for only some hundred keys, the bound is 1.35 times the rate that it has when it is full.
+As the filter grows, its false-positive rate stays below 1.35 times the requested rate.
 A filter built with koel build --grow has wider fingerprints and keeps the requested rate.")]
 pub(crate) struct Args {
     /// The filter file to change

@@ -51,11 +51,11 @@ A block list, from hosts or URLs:
 Lines that were not seen before:
   tail -f events.log | koel dedup              print each line once, as it arrives
   tail -F app.log | koel dedup --window 10m    once within ten minutes, which is all it remembers
-  koel build seen.txt --grow --fpr 1e-6 -o seen.koel      or remember them in a filter, and miss
-  koel dedup today.txt | koel check -v seen.koel - > new.txt    up to one new line in a million:
+  koel build seen.txt --grow --fpr 1e-6 -o seen.koel      remember them in a filter: it may miss
+  koel dedup today.txt | koel check -v seen.koel - > new.txt    one new line in a million
   koel add seen.koel new.txt
 
-Each night, what has changed between two lists:
+What is new between two lists, without missing a line:
   koel build monday.txt --never tuesday.txt -o monday.koel      no line of Tuesday but Monday's
   koel check -v monday.koel tuesday.txt                         print the lines that are new
 
@@ -108,7 +108,7 @@ enum Verb {
     Pull(pull::Args),
     /// Keep files and key-value records in a crash-safe, checksummed store
     Store(store::Args),
-    /// Run a demonstration on a real list of 121,570 domains, every promise checked
+    /// Run a demonstration on a real list of domains, every promise checked
     Tour(tour::Args),
     /// Print the manual page, or write all manual pages into a folder
     Man(man::Args),

@@ -3,7 +3,7 @@
 //! Lines that the filter reports get a correction each, all or none, and are not reported any more.
 //! The filter cannot tell a false positive from a key that is in: refuting a key that is in hides
 //! it. So if it reports more lines than chance explains, it refuses them all, unless it is forced
-//! to. `koel build --never` knows the list, and hides none of it.
+//! to. A few lines are refuted. `koel build --never` knows the list, and hides none of it.
 //! Cost: the whole file is read, checked and written once. Memory: the filter.
 
 use std::path::PathBuf;
@@ -31,8 +31,9 @@ positive, and hides it. Adding the key takes its correction back. To build a fil
 have some of the lines, use koel build --never: it hides no key of the list.
 
 If the filter reports more of the lines than its false-positive rate explains, some of them were
-added. Then nothing is changed. A few lines may always be refuted. --force refutes all lines that
-are reported, however many: lines that koel check printed, say, and that are surely not in the list.
+added. Then nothing is changed. A few lines prove nothing: they are refuted, and a key among them is
+hidden. --force refutes all lines that are reported, however many: lines that koel check printed,
+say, and that are surely not in the list.
 
 Keys that are added later may match the line of another key again: refute again after koel add.
 With --parents, the parent domains of each line are refuted too, which koel check --url asks. Use it

@@ -144,6 +144,9 @@ fn plan_promises_no_growth_that_a_filter_cannot_do() {
     // The fixed filter of so many keys cannot be made growable either.
     let plan = shell.ok("plan --keys 100G --fpr 0.001 --json").json();
     assert_eq!(plan[0]["can_grow"], false);
+    // Nor can a filter that is not possible.
+    let plan = shell.ok("plan --keys 1M --fpr 1e-9 --json").json();
+    assert!(plan[2]["keys"].is_null() && plan[2]["can_grow"] == false, "{plan}");
     shell.write("list", lines(&keys("key", 9)));
     shell.run("build list --grow --keys 20G -o new").fails("20000000000 keys are too many");
 }

@@ -1,5 +1,5 @@
-//! The READMEs of the command and of the repository, and the page about lists: every command in
-//! them runs.
+//! The READMEs of the command and of the repository, and the pages about lists and about types:
+//! every command in them runs.
 
 #![cfg(unix)]
 
@@ -95,6 +95,27 @@ fn the_nights_of_the_page_about_lists_follow_one_another() {
             assert!(files() == published);
         }
     }
+}
+
+/// The blocks of the page about types: three plans, and what to do with a full filter.
+#[test]
+fn the_commands_of_the_page_about_types_work_when_pasted_in_order() {
+    const PAGE: &str = include_str!("../../../../docs/CHOOSING.md");
+    let blocks: Vec<_> =
+        PAGE.split("```sh\n").skip(1).map(|it| it.split("```").next().unwrap()).collect();
+    assert_eq!(blocks.len(), 2);
+    let shell = Shell::with("list.txt", lines(&keys("listed", 1000)));
+    let more = lines(&keys("more", 3000));
+    shell.write("more.txt", &more);
+    for line in blocks.iter().flat_map(|block| block.lines()) {
+        let output = bash(shell.folder(), line);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{line}: {error}");
+        if line.contains("exit code 3") {
+            assert!(error.contains("full"), "{error}");
+        }
+    }
+    assert_eq!(shell.ok("check seen.koel more.txt").text().as_bytes(), more);
 }
 
 #[test]

@@ -52,7 +52,9 @@ use crate::kernel::threads::{Signal, Threads};
 /// # Damage
 /// A checksum covers every byte and its position. Damage is an error of `open` or of the read that
 /// meets it, with the file and the offset. It never leads to a wrong value, nor to a key that is
-/// missing without an error. [`open_report`](Self::open_report) tells what a crash tore off.
+/// missing without an error, with one exception: a log that was cut between two records at its end
+/// looks as after a crash before the later ones, unless the store was closed.
+/// [`open_report`](Self::open_report) tells what a crash tore off.
 ///
 /// # Limits
 /// Keys are not ordered, so there are no range queries. Several processes can have a store open
@@ -63,8 +65,9 @@ use crate::kernel::threads::{Signal, Threads};
 ///   1 of 100,000 cases.
 /// * `put`: one write, or one for each 256 KiB of a value above 64 KiB. An overwrite also takes a
 ///   read.
-/// * All methods take `&self`. Reads never wait for writes; writes wait for each other. Readers may
-///   see a write before it is acknowledged.
+/// * All methods take `&self`. Reads of keys never wait for writes; an iteration begins after the
+///   write under way, and writes wait for each other. Readers may see a write before it is
+///   acknowledged.
 #[derive(Debug)]
 pub struct LogStore {
     store: Arc<Store>,
@@ -265,7 +268,7 @@ impl LogStore {
     }
 
     /// Returns an iterator over all keys and values of this moment, in the order in which they were
-    /// written.
+    /// written. Waits for a write that is under way.
     #[must_use]
     pub fn iter(&self) -> Iter<'_> {
         Iter::new(&self.store)

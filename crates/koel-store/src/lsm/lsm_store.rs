@@ -75,7 +75,7 @@ use crate::kernel::threads::{Signal, Threads};
 /// # Damage
 /// A checksum covers every byte and its position. Damage is an error of `open` or of the read that
 /// meets it, with the file and the offset. It never leads to a wrong value, nor to a key that is
-/// missing without an error.
+/// missing without an error, with the exception that [`LogStore`](crate::LogStore#damage) has too.
 ///
 /// # Limits
 /// Keys have up to 64 KiB, values up to 256 MiB, batches up to

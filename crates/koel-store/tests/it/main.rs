@@ -48,4 +48,5 @@ mod tree_hostile;
 #[cfg(unix)]
 mod tree_restore;
 mod trial;
+mod waiting;
 mod wrong_results;

@@ -144,6 +144,23 @@ fn the_index_makes_room_for_the_keys_in_hints() {
     assert_eq!((reopened.stats().index_bytes, reopened.stats().keys), (bytes, 1_000_000));
 }
 
+/// From some hundred thousand keys on: an index begins with a megabyte.
+#[test]
+fn an_index_takes_nine_bytes_a_key() {
+    const PART: u64 = 250_000;
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), LogOptions::default()).0.unwrap();
+    for part in 1..=4 {
+        let mut batch = Batch::new();
+        for key in (part - 1) * PART..part * PART {
+            batch.put(&key.to_le_bytes(), b"").unwrap();
+        }
+        store.write(&batch, Durability::None).unwrap();
+        let bytes = store.stats().index_bytes as f64 / (part * PART) as f64;
+        assert!((8.5..9.5).contains(&bytes), "{bytes} bytes a key of {}", part * PART);
+    }
+}
+
 /// The next number was once increased without a check.
 #[test]
 fn an_archive_without_a_free_number_refuses_new_names() {

@@ -89,8 +89,8 @@ const MOST_SEARCHES: u64 = 1024;
 /// ```
 ///
 /// # Which operations wait
-/// * **Lookups never wait.** They are lock-free, and repeat while entries with the same low bits of
-///   the fingerprint keep arriving.
+/// * **Lookups** are lock-free. They repeat while entries with the same low bits of the fingerprint
+///   keep arriving.
 /// * **Inserts of new keys** that find a free slot are one compare-and-swap, and lock-free. Below a
 ///   load of 0.85, nearly all do. The others move entries, one insert at a time in each segment of
 ///   about 2 MiB.
@@ -301,7 +301,7 @@ impl ConcurrentFilter {
     }
 }
 
-/// One line; never the table.
+/// One line, without the table.
 impl fmt::Debug for ConcurrentFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

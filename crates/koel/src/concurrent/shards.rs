@@ -14,7 +14,7 @@ use crate::address::geometry::Geometry;
 use crate::error::FullError;
 use crate::side::Counters;
 
-/// A power of two. Under loom there is one, so that threads always contend.
+/// A power of two. Under loom there is one, so that threads contend.
 pub(super) const SHARDS: usize = if cfg!(loom) { 1 } else { 32 };
 
 /// The part of the filter whose entries have the same low bits in their fingerprints.
@@ -86,8 +86,8 @@ impl Shard {
 /// All shards.
 pub(super) struct Shards {
     all: Box<[Shard; SHARDS]>,
-    /// Counters in all shards. In a box, like everything that changes: then the filter itself never
-    /// changes, and compilers keep its fields in registers between lookups.
+    /// Counters in all shards. In a box, like everything that changes: then the filter itself does
+    /// not change, and compilers keep its fields in registers between lookups.
     counters: Box<AtomicU64>,
     /// The most counters allowed.
     limit: u64,

@@ -82,13 +82,13 @@ impl<K: Key> FromIterator<K> for CuckooFilter {
 }
 
 impl Builder<CuckooFilter> {
-    /// Lets the filter grow when it is full, any number of times and without the old keys: in
-    /// chunks that take less than a millisecond, at a load of about 0.86, or 0.79 with
-    /// [`Prefer::Fast`](crate::Prefer::Fast). A lookup always reads two buckets.
+    /// Lets the filter grow when it is full, any number of times and without the old keys: in small
+    /// chunks, at a load of about 0.86, or 0.79 with [`Prefer::Fast`](crate::Prefer::Fast). A
+    /// lookup always reads two buckets.
     ///
-    /// * It costs nothing until the filter is full. Beside a filter that is built for as many keys,
-    ///   a key then takes three quarters more bits, an insert three to four times as long, and a
-    ///   lookup twice as long.
+    /// * It costs nothing until the filter is full. Then a key takes more bits, and inserts and
+    ///   lookups take longer, than in a filter that is built for as many keys: by how much is in
+    ///   docs/CHOOSING.md of the repository.
     /// * Until it grows, the filter is the one that it would be without this setting, except that
     ///   slots get a few bits more where it is built for some hundred keys or a rate above 0.4 %.
     /// * The first growth begins with a key beyond the capacity. It adds 7 bits to each slot (with

@@ -85,7 +85,7 @@ impl CuckooFilter {
     /// made: a key that comes twice gets one.
     ///
     /// If keys that are in are among them, more are reported than chance explains. Then none is
-    /// refuted. A single key, or a handful, may always be: see
+    /// refuted. A single key, or a handful, may be even so: see
     /// [`check_refutation`](Self::check_refutation).
     ///
     /// ```

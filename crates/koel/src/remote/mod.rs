@@ -71,7 +71,7 @@ pub struct Remote {
     addresses: LinearHashing,
     layout: Layout,
     route: Route,
-    /// Stash and corrections. The counters stay where they are: a lookup never reads them.
+    /// Stash and corrections. The counters stay where they are: a lookup does not read them.
     side: Side<Buffer>,
 }
 

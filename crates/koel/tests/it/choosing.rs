@@ -60,3 +60,15 @@ fn the_table_of_types_names_the_traits_that_they_have() {
         each!([CuckooFilter, CountingFilter, ExpiringFilter, Maplet, Concurrent][serde::Serialize]);
     assert_eq!(row("serde"), serde);
 }
+
+#[test]
+fn at_half_a_percent_and_below_a_large_filter_is_smaller_than_a_bloom_filter() {
+    for keys in [100_000, 150_000, 1_000_000, 10_000_000] {
+        let rates = (0..60).map(|step| 0.005 * 0.8_f64.powi(step));
+        for rate in rates.take_while(|&rate| rate > 1e-8) {
+            let koel = CuckooFilter::builder(keys, rate).plan().unwrap().bits_per_key;
+            let bloom = -rate.log2() / core::f64::consts::LN_2;
+            assert!(koel < bloom, "{keys} at {rate}: {koel}, a Bloom filter takes {bloom}");
+        }
+    }
+}

@@ -252,13 +252,17 @@ fn any_bytes_give_an_answer_or_an_error() {
 #[ignore = "a measurement: prints the table of docs/REMOTE.md"]
 fn what_a_question_tells() {
     const SAMPLE: u64 = 4_000_000;
-    println!("| keys | file | page | bytes a question | bits told | keys alike |");
+    println!(
+        "| names in the filter | bytes of it | `--pages` | bytes a name | bits told | names alike |"
+    );
     println!("|--:|--:|--:|--:|--:|--:|");
     for keys in [1_000_000, 100_000_000_u64] {
         let filter = CuckooFilter::builder(keys, 0.001).build().unwrap();
         let file = filter.to_bytes();
         let remote = open(&file);
-        for page in [1, 4 << 10, 64 << 10, 1 << 20, 2 << 20] {
+        let pages =
+            [("none", 1), ("4K", 4 << 10), ("64K", 64 << 10), ("1M", 1 << 20), ("2M", 2 << 20)];
+        for (name, page) in pages {
             let options = RemoteOptions { page, gap: 0, longest: 0 };
             let (mut asked, mut bytes) = (Vec::new(), 0);
             for hash in keys::hashes(7, SAMPLE) {
@@ -271,9 +275,9 @@ fn what_a_question_tells() {
             let alike: u64 =
                 asked.chunk_by(|one, other| one == other).map(|of| pairs(of.len())).sum();
             let chance = alike as f64 / pairs(asked.len()) as f64;
-            let (bits, alike) = (-chance.log2(), keys as f64 * chance);
+            let (bits, alike) = (chance.recip().log2(), keys as f64 * chance);
             let (size, each) = (file.len(), bytes / SAMPLE);
-            println!("| {keys} | {size} | {page} | {each} | {bits:.1} | {alike:.1} |");
+            println!("| {keys} | {size} | {name} | {each} | {bits:.1} | {alike:.1} |");
         }
     }
 }

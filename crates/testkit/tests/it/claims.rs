@@ -11,6 +11,24 @@ const PROMISES: [&str; 4] = ["never", "always", "any", "same"];
 /// The pages in which these need a proof, too.
 const PROMISING: [&str; 4] = ["README.md", "docs/LISTS.md", "docs/SECURITY.md", "docs/STORES.md"];
 
+/// The documentation of these files, as one page named `rustdoc`, in which these words need a
+/// proof: what users of the libraries read.
+const RUSTDOC: [&str; 12] = [
+    "crates/koel-store/src/log/log_store.rs",
+    "crates/koel-store/src/log/options.rs",
+    "crates/koel-store/src/lsm/lsm_store.rs",
+    "crates/koel-store/src/lsm/options.rs",
+    "crates/koel/src/builder.rs",
+    "crates/koel/src/concurrent/",
+    "crates/koel/src/counting/",
+    "crates/koel/src/expiring/",
+    "crates/koel/src/face.rs",
+    "crates/koel/src/filter/",
+    "crates/koel/src/maplet/",
+    "crates/koel/src/remote/",
+];
+const RUSTDOC_PROMISES: [&str; 2] = ["never", "always"];
+
 /// Pages without claims: bytes, whose tests are vectors, and what was measured on a day.
 const NO_CLAIMS: [&str; 5] = [
     "docs/FORMAT",
@@ -28,6 +46,15 @@ fn all_sources() -> BTreeMap<String, String> {
         std::fs::read_to_string(root().join("README.md")).expect("a page"),
     );
     all
+}
+
+/// The documentation of the libraries.
+fn rustdoc(all: &BTreeMap<String, String>) -> String {
+    let files = all.iter().filter(|(path, _)| RUSTDOC.iter().any(|start| path.starts_with(start)));
+    let shipped = files.filter(|(path, _)| !testkit::source::is_test(path));
+    let lines = shipped.flat_map(|(_, text)| text.lines());
+    let docs = lines.filter_map(|line| line.trim_start().strip_prefix("///"));
+    docs.collect::<Vec<_>>().join("\n")
 }
 
 /// The pages whose numbers need a proof.
@@ -61,6 +88,10 @@ fn what_pages_say_is_proven() {
         complaints.extend(of_page.uncovered(&all[path], words));
         complaints.extend(of_page.unproven(&all[path], &proofs));
     }
+    let docs = claims.remove("rustdoc").expect("claims of the documentation");
+    let text = rustdoc(&all);
+    complaints.extend(docs.unpromised(&text, &RUSTDOC_PROMISES));
+    complaints.extend(docs.unproven(&text, &proofs));
     complaints.extend(claims.into_keys().map(|page| format!("claims of {page}, which is no page")));
     let count = complaints.len();
     assert!(complaints.is_empty(), "{}\n{count} complaints", complaints.join("\n"));

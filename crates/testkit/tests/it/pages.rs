@@ -1,7 +1,7 @@
 //! The pages lead somewhere: each link to a file of this repository names one that is there, and a
 //! heading of it if it names one. Links to other places are not asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use testkit::workspace::{root, sources};
@@ -93,6 +93,33 @@ fn links_lead_to_files_and_headings() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
+/// The pages to which links lead from this one, directly or through others.
+fn reached(pages: &BTreeMap<String, String>, from: &str) -> BTreeSet<String> {
+    let mut reached = BTreeSet::from([from.to_owned()]);
+    let mut unread = vec![from.to_owned()];
+    while let Some(path) = unread.pop() {
+        let folder = Path::new(&path).parent().unwrap_or(Path::new("")).to_owned();
+        for link in targets(&pages[&path]) {
+            let file = link.split('#').next().unwrap_or("");
+            let target = plain(&folder.join(file)).to_string_lossy().into_owned();
+            if pages.contains_key(&target) && reached.insert(target.clone()) {
+                unread.push(target);
+            }
+        }
+    }
+    reached
+}
+
+#[test]
+fn every_page_is_reached_from_the_readme() {
+    let pages = pages();
+    let reached = reached(&pages, "README.md");
+    // What says where data of tests is from stands beside it.
+    let read = pages.keys().filter(|path| !path.contains("/data/"));
+    let unreached: Vec<_> = read.filter(|path| !reached.contains(*path)).collect();
+    assert!(unreached.is_empty(), "no link leads to {unreached:?}");
+}
+
 #[test]
 fn links_that_lead_nowhere_are_found() {
     assert_eq!(anchors("# A b\n## A b\n"), ["a-b", "a-b-1"]);
@@ -104,4 +131,11 @@ fn links_that_lead_nowhere_are_found() {
     assert!(complaint(&pages, "README.md", "#three").unwrap().contains("no heading"));
     assert!(complaint(&pages, "docs/README.md", "../other.md").unwrap().contains("no file"));
     assert_eq!(complaint(&pages, "docs/README.md", "../README.md#one-code-two"), None);
+    let pages = ["a.md", "docs/b.md", "docs/c.md", "d.md"].map(str::to_owned);
+    let texts = ["[b](docs/b.md)", "[c](c.md#x) [e](e.md)", "[a](../a.md)", ""].map(str::to_owned);
+    let pages: BTreeMap<_, _> = pages.into_iter().zip(texts).collect();
+    assert_eq!(
+        reached(&pages, "a.md").into_iter().collect::<Vec<_>>(),
+        ["a.md", "docs/b.md", "docs/c.md"]
+    );
 }

@@ -68,3 +68,19 @@ fn a_compaction_takes_the_same_memory_whatever_the_store_has() -> Outcome {
     assert!(peaks[1] < 16 * MIB, "half of the store: {peaks:?}");
     Ok(())
 }
+
+#[test]
+fn a_guide_takes_two_to_three_bytes_a_key() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let store = options().guide(5, 1).open(folder.path())?;
+    for part in 1..=8_u64 {
+        for key in (part - 1) * 25_000..part * 25_000 {
+            store.put(&key.to_le_bytes(), b"", Durability::None)?;
+        }
+        store.flush()?;
+        let stats = store.stats();
+        let bytes = stats.guide_bytes as f64 / (part * 25_000) as f64;
+        assert!(stats.has_guide && (2.0..3.0).contains(&bytes), "{bytes} bytes a key: {stats:?}");
+    }
+    Ok(())
+}
