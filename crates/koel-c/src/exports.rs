@@ -309,7 +309,7 @@ pub unsafe extern "C" fn koel_hash(
 /// Adds a key unless the filter reports it. `added` says whether it was added; it may be NULL.
 ///
 /// A false positive is not added either, so remove only keys that were added. At most two searches
-/// of 4096 slots each, and two steps of growth of 4096 buckets each.
+/// of 8192 slots each, and two steps of growth of 4096 buckets each.
 ///
 /// KOEL_FULL if there is no room and it does not grow, KOEL_LINES, KOEL_MEMORY.
 #[unsafe(no_mangle)]

@@ -107,6 +107,12 @@ impl Claims {
 }
 
 impl Claim {
+    /// Whether tests prove it.
+    #[must_use]
+    pub fn is_tested(&self) -> bool {
+        self.proof.0 == "test"
+    }
+
     fn parse(value: &Value) -> Result<Self, String> {
         let table = value.as_table().ok_or("a claim is a table")?;
         let says = table.get("says").and_then(Value::as_str).ok_or("a claim without says")?;

@@ -6,7 +6,7 @@ use crate::error::FullError;
 
 impl CountingFilter {
     /// Raises the count of `key` by 1 and returns it. O(1) for a key that is in; for a new key it
-    /// reads at most 4096 slots.
+    /// reads at most 8192 slots.
     ///
     /// # Errors
     /// [`FullError`], and then no byte has changed. Up to [`capacity`](Self::capacity) distinct

@@ -52,7 +52,7 @@ use crate::state::store::{Borrowed, Owned, Store};
 /// # Cost
 /// Every operation reads two buckets. A count too large for its slot has a counter, in O(log
 /// [`distinct_counters`](Self::distinct_counters)). The first insert of a key into a nearly full
-/// filter reads some hundred more slots, at most 4096.
+/// filter reads some hundred more slots, at most 8192.
 pub struct CountingFilter<S: Store = Owned> {
     pub(crate) body: Body<S::Bytes>,
 }

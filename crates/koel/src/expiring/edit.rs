@@ -7,7 +7,7 @@ use crate::state::expire::{KEEPS, RENEWS};
 
 impl ExpiringFilter {
     /// Adds `key`, or renews it: it is in for a window from the present step on. True if it was not
-    /// within the window before. O(1): reads at most 4096 slots, and sweeps
+    /// within the window before. O(1): reads at most 16384 slots, and sweeps
     /// at most some groups of 16 buckets.
     ///
     /// # Errors

@@ -79,9 +79,9 @@ pub use crate::builder::WhenFull;
 ///
 /// # Cost
 /// An operation reads two buckets, and an insert into a nearly full filter some hundred more, at
-/// most 4096 slots. Before an entry is written to a group of 16 buckets, the expired ones there are
-/// swept out: once in seven steps at most, with 24 steps in the window. [`advance`](Self::advance)
-/// sweeps nothing, so no call ever takes long, also after a pause.
+/// most 16384 slots. Before an entry is written to a group of 16 buckets, the expired ones there
+/// are swept out: once in seven steps at most, with 24 steps in the window.
+/// [`advance`](Self::advance) sweeps nothing, so no call ever takes long, also after a pause.
 /// At a rate of 0.1 % and with 24 steps, a key takes 20.0 bits; in a filter that grows about 25.
 pub struct ExpiringFilter<S: Store = Owned> {
     pub(crate) body: Body<S::Bytes>,

@@ -86,7 +86,7 @@ pub use pieces::{Part, Piece, PieceError, PiecePlan};
 ///
 /// # Cost
 /// Every operation reads two buckets. An insert into a nearly full filter reads some hundred more,
-/// at most 4096 slots in each of two searches. Keys that somebody chose for the same buckets do not
+/// at most 8192 slots in each of two searches. Keys that somebody chose for the same buckets do not
 /// change that: those without a slot go to the [stash](Self::stashed_keys).
 ///
 /// Source: B. Fan, D. Andersen, M. Kaminsky, M. Mitzenmacher, Cuckoo Filter: Practically Better

@@ -79,7 +79,7 @@ pub use values::Values;
 ///
 /// # Cost
 /// Every operation reads two buckets. An insert into a nearly full maplet reads some hundred more,
-/// at most 4096.
+/// at most 8192.
 pub struct Maplet<S: Store = Owned> {
     pub(crate) body: Body<S::Bytes>,
 }

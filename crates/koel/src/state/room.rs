@@ -7,8 +7,9 @@
 //! 3. If that fails too, an expiring filter merges two entries or evicts the oldest. All others
 //!    keep the key in their stash (`side.rs`).
 //!
-//! So one insert does a bounded amount of work, whatever the keys: one step, with a search of 4096
-//! slots before and after it. Another step may follow when the entry is in
+//! So one insert does a bounded amount of work, whatever the keys: one step, with a search before
+//! and after it. A search looks at 4096 slots, and in some cases at them again: for spare copies,
+//! or for dead entries by their groups. Another step may follow when the entry is in
 //! ([`keep_load`](Body::keep_load)). A failure changes no answer, and no byte of a table of one
 //! size.
 
@@ -378,3 +379,6 @@ impl Body<Buffer> {
 fn has_room(slots: &[u64; SLOTS], is_dead: impl Fn(u64) -> bool) -> bool {
     slots.iter().fold(false, |any, &slot| any | (slot == 0) | is_dead(slot))
 }
+
+#[cfg(test)]
+mod tests;

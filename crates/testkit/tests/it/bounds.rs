@@ -1,28 +1,44 @@
-//! The page of bounds names tests and fuzz targets that exist.
+//! Each row of the page of bounds is the claim of a test, and the page has all fuzz targets.
 
-use testkit::workspace;
+use std::fs;
 
-const PAGE: &str = include_str!("../../../../docs/SECURITY.md");
+use testkit::claims::Claims;
+use testkit::workspace::root;
+
+const PAGE: &str = "docs/SECURITY.md";
+const CLAIMS: &str = "docs/claims/security.toml";
 
 #[test]
-fn every_test_that_the_page_of_bounds_names_exists() {
-    let root = workspace::root();
-    let files = workspace::sources(&root, |path| path.ends_with(".rs"));
-    let rust: String = files.into_values().collect();
-    let rows = PAGE.lines().filter(|line| line.starts_with('|') && line.contains('`'));
-    let last_cells = rows.filter_map(|row| row.trim_end_matches('|').rsplit('|').next());
-    let mut named = 0;
-    for cell in last_cells {
-        let (tests, targets) = cell.split_once("fuzz target").unwrap_or((cell, ""));
-        let quoted = |text: &'static str| text.split('`').skip(1).step_by(2);
-        for test in quoted(tests) {
-            assert!(rust.contains(&format!("fn {test}(")), "{test}");
-            named += 1;
-        }
-        for target in quoted(targets) {
-            assert!(root.join(format!("fuzz/fuzz_targets/{target}.rs")).exists(), "{target}");
-            named += 1;
+fn every_row_of_the_page_of_bounds_is_the_claim_of_a_test() {
+    let read = |path| fs::read_to_string(root().join(path)).expect("a file");
+    let (page, claims) = (read(PAGE), Claims::parse(&read(CLAIMS)).expect("claims"));
+    let is_tested = |row: &str| {
+        let row = row.split_whitespace().collect::<Vec<_>>().join(" ");
+        claims.claims.iter().any(|claim| claim.is_tested() && claim.says == row)
+    };
+    let mut rows = 0;
+    let mut is_bound = false;
+    for line in page.lines() {
+        if line.contains(" | cost at most | ") {
+            is_bound = true;
+        } else if !line.starts_with('|') {
+            is_bound = false;
+        } else if is_bound && !line.starts_with("|-") {
+            assert!(is_tested(line), "{CLAIMS} has no test of the row {line}");
+            rows += 1;
         }
     }
-    assert!(named > 25, "{named}");
+    assert!(rows > 30, "{rows}");
+}
+
+#[test]
+fn the_page_of_bounds_has_each_fuzz_target() {
+    let page = fs::read_to_string(root().join(PAGE)).expect("a page");
+    let folder = fs::read_dir(root().join("fuzz/fuzz_targets")).expect("a folder");
+    let names = folder.map(|entry| entry.expect("an entry").file_name().into_string());
+    for name in names {
+        let name = name.expect("a name");
+        let row = format!("| `{}` |", name.trim_end_matches(".rs"));
+        assert!(page.contains(&row), "{row}");
+    }
 }

@@ -168,6 +168,8 @@ impl Search {
         // Not a loop over both: that would go through the stack.
         neighbours(pair[0], &mut found[0]);
         neighbours(pair[1], &mut found[1]);
+        #[cfg(test)]
+        work::add(2 * SLOTS);
         let rooms = rooms(&found[0].others) | rooms(&found[1].others) << SLOTS;
         if rooms == 0 {
             self.start(pair)?;
@@ -214,6 +216,8 @@ impl Search {
     ) -> Option<EvictionPath> {
         let ahead = if table.is_near() { AHEAD_CACHED } else { AHEAD };
         for group in self.looked / SLOTS..table.budget() / SLOTS {
+            #[cfg(test)]
+            work::add(SLOTS);
             let first = ROOTS + group * SLOTS;
             while self.expanded < first && self.found.len() < group + ahead {
                 self.expand_next(|bucket, found| table.expand(base, bucket, found))?;
@@ -353,6 +357,25 @@ impl Seen {
     fn word(&mut self, bucket: u64) -> &mut u64 {
         let last = self.0.len() - 1;
         &mut self.0[(bucket / 64) as usize & last]
+    }
+}
+
+/// Counts the slots that all searches of a thread look at.
+#[cfg(test)]
+pub(crate) mod work {
+    extern crate std;
+
+    use core::cell::Cell;
+
+    std::thread_local!(static LOOKED: Cell<usize> = const { Cell::new(0) });
+
+    pub(super) fn add(slots: usize) {
+        LOOKED.set(LOOKED.get() + slots);
+    }
+
+    /// The slots since the last call.
+    pub(crate) fn take() -> usize {
+        LOOKED.take()
     }
 }
 
