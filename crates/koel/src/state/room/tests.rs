@@ -55,7 +55,7 @@ fn an_insert_looks_at_few_slots_and_grows_by_two_steps_whatever_the_keys() {
                 let mut filter = builder.build().unwrap();
                 let keys = keys(&filter.to_bytes(), honest);
                 let work = most(&mut filter, &keys, CuckooFilter::buckets, |filter, key| {
-                    let _ = filter.insert(key);
+                    drop(filter.insert(key));
                 });
                 all.push(("filter", work));
             }
@@ -66,7 +66,7 @@ fn an_insert_looks_at_few_slots_and_grows_by_two_steps_whatever_the_keys() {
         let mut filter = builder.build().unwrap();
         let keys = keys(&filter.to_bytes(), 3000);
         let work = most(&mut filter, &keys, CountingFilter::buckets, |filter, key| {
-            let _ = filter.insert(key);
+            drop(filter.insert(key));
         });
         all.push(("counting", work));
     }
@@ -79,7 +79,7 @@ fn an_insert_looks_at_few_slots_and_grows_by_two_steps_whatever_the_keys() {
             &keys,
             |maplet| maplet.slots() / 4,
             |maplet, key| {
-                let _ = maplet.insert(key, 1);
+                drop(maplet.insert(key, 1));
             },
         );
         all.push(("maplet", work));
@@ -93,7 +93,7 @@ fn an_insert_looks_at_few_slots_and_grows_by_two_steps_whatever_the_keys() {
             let work = most(&mut filter, &keys, ExpiringFilter::buckets, |filter, key| {
                 now += 1;
                 filter.advance(now / 8);
-                let _ = filter.insert(key);
+                drop(filter.insert(key));
             });
             all.push(("expiring", work));
         }
