@@ -48,10 +48,10 @@ With --grow, the filter takes any number of further keys (koel add), but is larg
 Without --keys, it then keeps its false-positive rate up to a billion distinct keys.
 If --fpr is too low for a filter that grows, the error names the lowest.
 
-With --never, no line of ALLOWED is reported unless it is in the list; those that are in it are
-conflicts, and named in the report. ALLOWED is read as the list is. For lists of hosts, parent
-domains count too, as koel check --url asks them. The list is read once more, and a pipe is copied
-to an unnamed file in TMPDIR first. Each false positive that is corrected takes 8 bytes.
+With --never, no line of ALLOWED is reported unless it is in the list; lines in both are conflicts,
+which the report names. ALLOWED is read as the list is. For lists of hosts, parent domains count
+too, since koel check --url looks them up. The list is read once more, and a pipe is copied to an
+unnamed file in TMPDIR first. Each false positive that is corrected takes 8 bytes.
 
 With --memory, a larger filter is built segment by segment through unnamed files in TMPDIR:
 8 bytes per key, and the size of the filter. It answers as one that is built in memory.
@@ -67,9 +67,9 @@ With --secret, nobody who chooses keys can find keys that the filter takes for o
 in the filter, which only its owner may read. It is random, or with --secret=FILE the 16 bytes or 32
 hexadecimal digits in FILE; filters can be merged if they have the same secret.
 
-With --like, the filter is one that `koel diff OLD NEW --patch` makes a patch to. OLD is built with
---keys, with room for the list to grow. The corrections of OLD are kept, but for lines that are in
-the new list; with --never, those that its new lines need are added.
+With --like, the filter has the settings of OLD, so that `koel diff OLD NEW --patch` can make a
+patch. Build OLD with --keys, with room for the list to grow. The corrections of OLD are kept,
+except for lines in the new list; with --never, those that its new lines need are added.
 
 Exit codes: 0 done, 2 error, 3 the filter is full.")]
 pub(crate) struct Args {

@@ -29,21 +29,21 @@ Examples:
   koel check -c domains.koel < seen.txt         count the lines that are in it
   koel check --url domains.koel urls.txt        match hosts and parent domains of URLs and e-mails
   koel check --csv --field mail m.koel new.csv  match a column, print whole records
-  koel check https://example.org/domains.koel seen.txt   ask it where it is, without fetching it
+  koel check https://example.org/domains.koel seen.txt   use a filter without downloading it
   if echo example.com | koel check -q domains.koel; then ..
 
 A key that was added is always found. An absent key is reported as present at the filter's
 false-positive rate (see koel info), and so -v misses as many: one in a thousand at the usual rate.
-To miss none, build the filter with --never and the lines that will be asked.
-Before the first key is reported absent, the checksum of the whole file is checked, since damage can
-hide keys. With --no-verify, a filter of more than 16 MiB is only read where it is asked.
+To miss none, build the filter with --never and the lines that will be checked.
+Before the first key is reported absent, koel verifies the checksum of the whole file, since damage
+can hide keys. With --no-verify, a filter of more than 16 MiB is only read where keys need it.
 
-A filter at an address is asked with ranges of its bytes, a few requests for each key (--traffic),
-from any web server that serves ranges. The server learns which buckets a key may be in; with
---pages 64K, only in which part of the file. Each bucket that comes is checked, and not the checksum
-of the whole file.
+Of a filter at an address, koel reads ranges of bytes, with a few requests for each key (--traffic).
+Any web server that serves ranges will do. The server learns which buckets a key may be in; with
+--pages 64K, only in which part of the file. Koel checks each bucket, but not the checksum of the
+whole file.
 
-A filter reads lines as those that it was built from (koel build --help): of one built with --format
+Lines become keys as when the filter was built (koel build --help): with one built with --format
 hosts, the hosts of the input are looked up and printed. --url reads each line as a URL instead.
 Its host and each parent domain are looked up, so a URL with a host of three names is a false
 positive at three times the filter's rate, and at four times if the filter was built from plain

@@ -38,8 +38,8 @@ const FPR: f64 = 1e-6;
 Examples:
   koel dedup huge.log > once.log
   koel dedup --prefer small huge.log > once.log     less memory, more time
-  zcat *.gz | koel dedup --keys 200M > once.txt     less of both, if the number of keys is known
-  tail -F app.log | koel dedup --window 10m         what did not come within the last ten minutes
+  zcat *.gz | koel dedup --keys 200M > once.txt     less memory and time, for a known number of keys
+  tail -F app.log | koel dedup --window 10m         drop what came within the last ten minutes
   koel dedup --window 1h --time-field 1 --field 3 app.log     by the time in each line
 
 No line is printed twice. A few new lines are dropped wrongly; a smaller --fpr means fewer.
@@ -52,19 +52,19 @@ If --fpr is too low for a filter that grows, files are read twice without --keys
 refused.
 
 With --window, the filter has room for a million distinct lines in a window at first, and grows for
-more. --keys limits it to so many lines, in less memory; more of them evict the oldest. With
+more. --keys limits it to that many lines, in less memory; more lines evict the oldest. With
 --state FILE, a restart forgets nothing; if koel is killed, lines of the last two seconds may be
 printed again.
 
 --time-field and --time-key read RFC 3339 (2026-10-25T02:10:00Z, also with a space, or without T and
 Z), dates, the common log format (25/Oct/2026:02:10:00 +0100), syslog (Oct 25 02:10:00), ctime,
 mail dates, and Unix times in s, ms, us or ns. A time may go on in the next fields. Without an
-offset, or a zone such as GMT or EST, it is UTC. With a zone such as CEST, or with digits that are
-no time of day, it is no time. A line whose time is more than --max-jump after all before it does
-not set the time, unless the next line agrees; it is printed. So is a line that is older than the
-window.
+offset, or a zone such as GMT or EST, it is UTC. A zone such as CEST is not read as a time, nor are
+digits that are no time of day. A line whose time is more than --max-jump after all before it is
+printed, but does not set the time unless the next line agrees. A line that is older than the window
+is printed too.
 
-With --secret, nobody who chooses the lines can make others disappear.
+With --secret, an adversary who chooses lines cannot make other lines disappear.
 
 Exit codes: 0 done, 2 error, 3 the filter is full.")]
 pub(crate) struct Args {

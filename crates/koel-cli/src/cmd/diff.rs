@@ -30,7 +30,7 @@ The numbers of new, removed and kept keys are estimates; --json has their standa
 Corrections that only one filter has are a difference too (koel refute).
 
 With --patch, the changes are written to a file of some 2 bytes each. `koel patch` makes the newer
-filter of the older one and that file. Publish the filter that it makes, not NEW: then everybody
+filter from the older one and that file. Publish the filter that it makes, not NEW: then everybody
 has the same bytes.
 
 Exit codes: 0 no difference, 1 some difference, 2 error; with --patch 0 if it was written.")]

@@ -33,7 +33,7 @@ union, or the first filter must be made growable (koel grow).
 A key that several filters have gets the sum of its counts, so that each copy can be removed again.
 With --max it gets the larger count, as in a union of sets. Copies beyond two take 16 bytes.
 
-False-positive rates add up: the union of 64 filters that have grown, each at 0.1%, is at up to
+Rates of grown filters add up: the union of 64 filters that have grown, each at 0.1%, is at up to
 6.4%. If all were built with --keys for the union, it keeps their --fpr.
 
 A correction (koel refute) is kept unless another filter reports its name, which may be a key there.

@@ -50,13 +50,13 @@ A block list, from hosts or URLs:
 
 Lines that were not seen before:
   tail -f events.log | koel dedup              print each line once, as it arrives
-  tail -F app.log | koel dedup --window 10m    once within ten minutes, which is all it remembers
+  tail -F app.log | koel dedup --window 10m    once within ten minutes
   koel build seen.txt --grow --fpr 1e-6 -o seen.koel      remember them in a filter: it may miss
   koel dedup today.txt | koel check -v seen.koel - > new.txt    one new line in a million
   koel add seen.koel new.txt
 
 What is new between two lists, without missing a line:
-  koel build monday.txt --never tuesday.txt -o monday.koel      no line of Tuesday but Monday's
+  koel build monday.txt --never tuesday.txt -o monday.koel      no false positive on Tuesday
   koel check -v monday.koel tuesday.txt                         print the lines that are new
 
 Also:
@@ -96,7 +96,7 @@ enum Verb {
     Similar(similar::Args),
     /// Show what changed between two snapshots of a filter
     Diff(diff::Args),
-    /// Make a newer filter of an older one and a patch
+    /// Make a newer filter from an older one and a patch
     Patch(patch::Args),
     /// Show the figures of a filter and check it for damage
     Info(info::Args),

@@ -20,11 +20,11 @@ Examples:
   koel patch monday.koel tuesday.patch -o tuesday.koel
   curl -s https://example.org/tuesday.patch | koel patch list.koel - -o list.koel
 
-`koel diff OLD NEW --patch PATCH` makes the patch. It fits the filter that it was made for, and no
-other: apply patches in their order. A wrong filter and a damaged patch are refused.
+`koel diff OLD NEW --patch PATCH` makes the patch. It fits only the filter that it was made for, so
+apply patches in order. A wrong filter and a damaged patch are refused.
 
-Whoever has the same filter and applies the same patch gets the same bytes. Nothing in a patch says
-who made it: get it over HTTPS, or check a signature first.
+The same patch on the same filter always gives the same bytes. Nothing in a patch says who made it:
+get it over HTTPS, or check a signature first.
 
 Exit codes: 0 done, 2 error, 3 the filter is full.")]
 pub(crate) struct Args {

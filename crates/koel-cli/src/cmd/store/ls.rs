@@ -22,7 +22,7 @@ use crate::quantity::grouped;
 Examples:
   koel store ls --db backups
   koel store ls photos/2024 --db backups
-  koel store ls --versions --db backups         when what was imported
+  koel store ls --versions --db backups         all versions with their dates
   koel store ls --version 3 --db backups        the files of version 3
   koel store ls --json --db backups | jq -r .escaped
 
