@@ -1,5 +1,5 @@
-//! The filters behind the handles, the buffers between JavaScript and Rust, and what asks. `change`
-//! has the rest.
+//! The filters behind the handles, and the buffers between JavaScript and Rust. `ask` has what asks
+//! filters here, `change` what changes them, and `remote` what asks filters elsewhere.
 //!
 //! A key is bytes: JavaScript encodes text as UTF-8 and an integer as eight little-endian bytes,
 //! which is how the library hashes them too. A batch in the input buffer is

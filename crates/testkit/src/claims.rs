@@ -181,7 +181,7 @@ impl<'a> Sources<'a> {
         let Some(value) = text.rsplit(['=', ':']).next().and_then(value) else {
             return Some(format!("`{text}` has no value"));
         };
-        let is_said = amounts(says).any(|amount| amount == value);
+        let is_said = amounts(says).contains(&value);
         (!is_said).then(|| format!("the value is {value}"))
     }
 
@@ -262,10 +262,10 @@ fn value(text: &str) -> Option<u64> {
     text.split('*').map(number).try_fold(1_u64, |product, factor| product.checked_mul(factor?))
 }
 
-/// The numbers of a text with their units: `16 KiB` is 16,384, and 16.
-fn amounts(text: &str) -> impl Iterator<Item = u64> {
+/// The numbers of a text, multiplied by the units behind them: `16 KiB` is 16,384.
+fn amounts(text: &str) -> Vec<u64> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let amounts = move |at: usize| {
+    let amount = |at: usize| {
         let number = plain(bare(words[at])).parse::<u64>().ok()?;
         let unit = match words.get(at + 1).map_or("", |unit| bare(unit)) {
             "KiB" => 1 << 10,
@@ -278,8 +278,7 @@ fn amounts(text: &str) -> impl Iterator<Item = u64> {
         };
         Some(number.saturating_mul(unit))
     };
-    let count = text.split_whitespace().count();
-    (0..count).filter_map(amounts).collect::<Vec<_>>().into_iter()
+    (0..words.len()).filter_map(amount).collect()
 }
 
 /// The numbers of a text, as they stand there, without commas.
