@@ -329,8 +329,10 @@ macro_rules! lasting_face {
 
         impl $Face {
             /// Moves the entries to the smallest table that holds them, but to none smaller than
-            /// the one it was built with. O(buckets), and needs the memory of both tables until it
-            /// returns. Changes nothing if there is no memory for the smaller table.
+            /// the one it was built with. An entry that growth has split in many keeps a slot for
+            /// each, so keys that are older than some ten doublings need a larger table than their
+            /// number. O(buckets), and needs the memory of both tables until it returns. Changes
+            /// nothing if there is no memory for the smaller table.
             pub fn shrink_to_fit(&mut self) {
                 self.body.shrink_to_fit();
             }

@@ -1,5 +1,6 @@
 //! Growth: when a filter leaves its fixed table, and how a table becomes smaller again.
 
+use super::merge::Crowded;
 use super::{Body, State};
 use crate::error::FullError;
 use crate::image::{Kind, sizing};
@@ -93,12 +94,15 @@ impl Body<Buffer> {
     pub(crate) fn shrink_to_fit(&mut self) {
         let State { kind, profile, .. } = self.state;
         let corrections = self.state.side.corrections.len();
-        let smaller = self.table.smaller(self.state.entries).find_map(|table| {
-            let mut smaller = Self::new(table, State::new(kind, profile));
-            smaller.add_all(self).ok()?;
-            let has_room = smaller.most_corrections() >= corrections;
-            (has_room && smaller.table.buckets() < self.table.buckets()).then_some(smaller)
-        });
+        let smaller = |crowded| {
+            self.table.smaller(self.state.entries).find_map(|table| {
+                let mut smaller = Self::new(table, State::new(kind, profile));
+                smaller.add_all(self, crowded).ok()?;
+                let has_room = smaller.most_corrections() >= corrections;
+                (has_room && smaller.table.buckets() < self.table.buckets()).then_some(smaller)
+            })
+        };
+        let smaller = smaller(Crowded::Refuse).or_else(|| smaller(Crowded::Share));
         if let Some(Self { table, state, .. }) = smaller {
             self.table = table;
             self.state.side.counters = state.side.counters;

@@ -4,7 +4,10 @@
 //! addresses: no key is hashed again. An entry is a prefix of its keys' addresses, and stands for
 //! every key with that prefix. If the other table has grown further, a prefix may be too short to
 //! have one bucket there. Then its two continuations are added: together they stand for the same
-//! keys.
+//! keys. If the other table has grown less, the many continuations of an entry that growth has
+//! split are in two buckets there. To join them again is not safe, for two keys may have such
+//! entries as well, and to let them share a slot adds up their counts. So a table is tried first
+//! where all of them have room ([`Crowded`]).
 //!
 //! A key of a growing table may have several entries, and its count is the sum of theirs.
 //! [`Merge::Max`] reads both tables in the order of [`runs`](super::runs), and adds what a key
@@ -34,6 +37,17 @@ pub enum Merge {
     Max,
 }
 
+/// What becomes of an entry that finds no room in a growing table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Crowded {
+    /// It is refused: a larger table may have room.
+    Refuse,
+    /// It shares the slot of a similar entry, if it can, and from then on both have the sum of
+    /// their counts. Of a filter that was built for a handful of keys, some entries have room in no
+    /// table.
+    Share,
+}
+
 impl<B: AsRef<[u8]> + Sync> Body<B> {
     /// A lower bound for the counts of all keys of `prefix`.
     fn least_count(&self, prefix: Prefix) -> u64 {
@@ -55,10 +69,11 @@ impl Body<Buffer> {
         before: &Self,
         other: &Body<O>,
         counts: Merge,
+        crowded: Crowded,
     ) -> Result<(), FullError> {
         match counts {
-            Merge::Sum => self.add_all(other),
-            Merge::Max => self.raise_all(before, other),
+            Merge::Sum => self.add_all(other, crowded),
+            Merge::Max => self.raise_all(before, other, crowded),
         }
     }
 
@@ -66,6 +81,7 @@ impl Body<Buffer> {
     pub(super) fn add_all<O: AsRef<[u8]> + Sync>(
         &mut self,
         other: &Body<O>,
+        crowded: Crowded,
     ) -> Result<(), FullError> {
         let addresses = other.table.addresses();
         if matches!(self.state.kind(), Kind::Maplet | Kind::Expiring) {
@@ -74,15 +90,21 @@ impl Body<Buffer> {
         }
         each_run(other, |_, run| {
             let mut entries = run.entries();
-            entries.try_for_each(|(it, count)| self.add_entry(addresses.ordered(it), count))
+            entries
+                .try_for_each(|(it, count)| self.add_entry(addresses.ordered(it), count, crowded))
         })
     }
 
     /// Adds copies to a filter, or a count to a counting filter.
-    fn add_entry(&mut self, prefix: Prefix, amount: u64) -> Result<(), FullError> {
+    fn add_entry(
+        &mut self,
+        prefix: Prefix,
+        amount: u64,
+        crowded: Crowded,
+    ) -> Result<(), FullError> {
         match self.state.kind() {
-            Kind::Counting => self.add_count(prefix, amount),
-            _ => self.add_copies(prefix, amount),
+            Kind::Counting => self.add_count(prefix, amount, crowded),
+            _ => self.add_copies(prefix, amount, crowded),
         }
     }
 
@@ -91,18 +113,20 @@ impl Body<Buffer> {
         &mut self,
         before: &Self,
         other: &Body<O>,
+        crowded: Crowded,
     ) -> Result<(), FullError> {
         let (addresses, mut group) = (other.table.addresses(), Vec::new());
         each_pair(before, other, |_, runs| {
             let mut joined = join(runs);
             if !self.table.grows() {
                 for (order, [ours, theirs]) in joined {
-                    self.add_entry(addresses.ordered(order), theirs.saturating_sub(ours))?;
+                    let missing = theirs.saturating_sub(ours);
+                    self.add_entry(addresses.ordered(order), missing, crowded)?;
                 }
                 return Ok(());
             }
             while next_group(&mut joined, addresses.base(), &mut group)? {
-                self.raise_group(addresses, &mut group)?;
+                self.raise_group(addresses, &mut group, crowded)?;
             }
             Ok(())
         })
@@ -114,6 +138,7 @@ impl Body<Buffer> {
         &mut self,
         addresses: &LinearHashing,
         group: &mut [Joined],
+        crowded: Crowded,
     ) -> Result<(), FullError> {
         // A prefix before what continues it.
         group.sort_unstable_by_key(|(order, _)| (order & (order - 1), !order.trailing_zeros()));
@@ -129,19 +154,19 @@ impl Body<Buffer> {
             above[depth] = (prefix, sums);
             depth += 1;
             if counts[1] > 0 && sums[0] < sums[1] {
-                self.raise_to(prefix, sums[1])?;
+                self.raise_to(prefix, sums[1], crowded)?;
             }
         }
         Ok(())
     }
 
     /// Raises the count of every key of `prefix` to `wanted`.
-    fn raise_to(&mut self, prefix: Prefix, wanted: u64) -> Result<(), FullError> {
+    fn raise_to(&mut self, prefix: Prefix, wanted: u64, crowded: Crowded) -> Result<(), FullError> {
         let mut missing = wanted.saturating_sub(self.least_count(prefix));
         if missing > 0 {
             missing = missing.saturating_sub(self.shorten_longer(prefix));
         }
-        self.add_entry(prefix, missing)
+        self.add_entry(prefix, missing, crowded)
     }
 
     /// Shortens an entry that continues `prefix` to that prefix, and returns its count; 0 if there
@@ -174,7 +199,12 @@ impl Body<Buffer> {
     }
 
     /// Adds `times` copies of an entry of another filter. The table may grow.
-    pub(super) fn add_copies(&mut self, prefix: Prefix, times: u64) -> Result<(), FullError> {
+    fn add_copies(
+        &mut self,
+        prefix: Prefix,
+        times: u64,
+        crowded: Crowded,
+    ) -> Result<(), FullError> {
         let mut left = times;
         if times > 0 && !self.table.grows() {
             let at = self.table.addresses().fixed_location(&prefix);
@@ -184,7 +214,7 @@ impl Body<Buffer> {
         }
         while left > 0 {
             let Some(at) = self.location(prefix) else {
-                return self.add_continuations(prefix, left);
+                return self.add_continuations(prefix, left, crowded);
             };
             let lengths = self.table.matches(&at).map(|entry| entry.prefix.length);
             let equals = lengths.filter(|&length| length == prefix.length).count() as u64;
@@ -198,8 +228,8 @@ impl Body<Buffer> {
                 return name.map_or(Ok(()), |name| self.state.count_copies(name, left));
             } else if self.table.addresses().is_short(&at) {
                 // The prefix is too short to have another bucket. Its continuations have one.
-                return self.add_continuations(prefix, left);
-            } else if !(self.split_for_room()? || self.share(&at)) {
+                return self.add_continuations(prefix, left, crowded);
+            } else if !self.finds_room(&at, crowded)? {
                 return Err(self.state.out_of_slots());
             }
         }
@@ -234,14 +264,14 @@ impl Body<Buffer> {
     }
 
     /// Adds `times` to the entry that stores this prefix, and makes the entry if there is none.
-    fn add_count(&mut self, prefix: Prefix, times: u64) -> Result<(), FullError> {
+    fn add_count(&mut self, prefix: Prefix, times: u64, crowded: Crowded) -> Result<(), FullError> {
         if times == 0 {
             return Ok(());
         }
         let in_slot = times.min(self.layout().largest_value());
         loop {
             let Some(at) = self.location(prefix) else {
-                return self.add_continuations(prefix, times);
+                return self.add_continuations(prefix, times, crowded);
             };
             let longest = self.table.longest(&at);
             if let Some(entry) = longest.filter(|entry| self.table.is_whole(entry, &prefix)) {
@@ -254,12 +284,17 @@ impl Body<Buffer> {
             }
             // The prefix is too short to have another bucket. Its continuations have one.
             if self.table.addresses().is_short(&at) {
-                return self.add_continuations(prefix, times);
+                return self.add_continuations(prefix, times, crowded);
             }
-            if !(self.split_for_room()? || self.share(&at)) {
+            if !self.finds_room(&at, crowded)? {
                 return Err(self.state.out_of_slots());
             }
         }
+    }
+
+    /// Makes room after a search found none. False if there is no way to.
+    fn finds_room(&mut self, at: &GrowingLocation, crowded: Crowded) -> Result<bool, FullError> {
+        Ok(self.split_for_room()? || crowded == Crowded::Share && self.share(at))
     }
 
     /// Splits the next chunk after a search found no room. False if that cannot help.
@@ -279,8 +314,13 @@ impl Body<Buffer> {
     }
 
     /// Adds `amount` to both continuations of a prefix.
-    fn add_continuations(&mut self, prefix: Prefix, amount: u64) -> Result<(), FullError> {
+    fn add_continuations(
+        &mut self,
+        prefix: Prefix,
+        amount: u64,
+        crowded: Crowded,
+    ) -> Result<(), FullError> {
         let mut halves = prefix.continuations().into_iter();
-        halves.try_for_each(|half| self.add_entry(half, amount))
+        halves.try_for_each(|half| self.add_entry(half, amount, crowded))
     }
 }

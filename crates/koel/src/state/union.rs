@@ -5,6 +5,7 @@
 
 use alloc::vec::Vec;
 
+use super::merge::Crowded;
 use super::{Body, Merge};
 use crate::error::{FullError, MergeError};
 use crate::mem::buffer::Buffer;
@@ -61,7 +62,7 @@ impl Body<Buffer> {
     ) -> Result<Self, MergeError> {
         if !self.table.grows() && !other.table.grows() {
             let mut union = self.copy()?;
-            match union.merge_entries(self, other, counts) {
+            match union.merge_entries(self, other, counts, Crowded::Refuse) {
                 Err(full) if self.grows_instead(full) => {}
                 merged => return Ok(merged.map(|()| union)?),
             }
@@ -70,12 +71,29 @@ impl Body<Buffer> {
             return Err(MergeError::Incompatible { field: "growth" });
         }
         let (ours, theirs) = (self.state.entries, other.state.entries);
-        let mut room = match counts {
+        let room = match counts {
             Merge::Sum => theirs,
             Merge::Max => theirs.saturating_sub(ours),
         };
+        match self.merged_grown(other, counts, room, Crowded::Refuse) {
+            Err(MergeError::Full(FullError::Slots { .. })) => {
+                self.merged_grown(other, counts, room, Crowded::Share)
+            }
+            merged => merged,
+        }
+    }
+
+    /// The union with `other` in a growing table, with room made for this many more entries, or for
+    /// more.
+    fn merged_grown<B: AsRef<[u8]> + Sync>(
+        &self,
+        other: &Body<B>,
+        counts: Merge,
+        mut room: u64,
+        crowded: Crowded,
+    ) -> Result<Self, MergeError> {
         loop {
-            match self.merged_with_room(other, counts, room) {
+            match self.merged_with_room(other, counts, room, crowded) {
                 // Growth has spread the halves of void entries over many buckets. In a table that
                 // is too small they are all in two.
                 Err(MergeError::Full(FullError::Slots { .. })) if room < other.slots() => {
@@ -92,6 +110,7 @@ impl Body<Buffer> {
         other: &Body<B>,
         counts: Merge,
         room: u64,
+        crowded: Crowded,
     ) -> Result<Self, MergeError> {
         let mut union = self.copy()?;
         // The entries come in the order of their buckets. Without room, they would fill some of the
@@ -99,7 +118,7 @@ impl Body<Buffer> {
         union.reserve(room)?;
         union.start_to_grow()?;
         union.table.finish_widening();
-        union.merge_entries(self, other, counts)?;
+        union.merge_entries(self, other, counts, crowded)?;
         Ok(union)
     }
 
@@ -109,10 +128,11 @@ impl Body<Buffer> {
         before: &Self,
         other: &Body<B>,
         counts: Merge,
+        crowded: Crowded,
     ) -> Result<(), FullError> {
         let (answers, ours) = (self.exact_union(other, counts)?, self.state.len);
         (self.state.side.stash, self.state.side.corrections) = Default::default();
-        self.merge_table(before, other, counts)?;
+        self.merge_table(before, other, counts, crowded)?;
         self.settle_union(answers, counts)?;
         self.state.len = self.len_of_union(ours, other.state.len)?;
         Ok(())

@@ -234,7 +234,7 @@ fn reserve_makes_room_at_once_and_shrink_returns_it() {
 /// Growth once turned a thousand keys into ten thousand entries, whose halves did not fit into a
 /// table for a thousand. No memory was returned, and a smaller filter refused to merge them.
 #[test]
-fn entries_split_by_growth_are_rejoined_in_a_smaller_table() {
+fn entries_split_by_growth_fit_into_a_smaller_table() {
     for rate in [0.05, 0.001] {
         let builder = CuckooFilter::builder(1000, rate).growable();
         let mut filter = builder.build().unwrap();
@@ -256,6 +256,51 @@ fn entries_split_by_growth_are_rejoined_in_a_smaller_table() {
         assert!(keys::hashes(1, 3000).all(|hash| filter.count(&at(hash)) > 0));
         assert!(keys::hashes(1, 3000).all(|hash| filter.remove(&at(hash))));
         assert!(filter.is_empty());
+    }
+}
+
+/// Growth beyond the bits of an entry puts its halves into many buckets. A table with fewer once
+/// joined them: keys that were added once had a count of 17, and were reported when removed.
+#[test]
+fn a_smaller_table_still_counts_a_key_once_whose_entry_growth_has_split() {
+    for rate in [0.05, 0.001, 0.000_1] {
+        let builder = CuckooFilter::builder(100, rate).growable();
+        let (mut grown, mut union) = (builder.build().unwrap(), builder.build().unwrap());
+        insert(&mut grown, keys::hashes(1, 50));
+        grown.reserve(1_000_000).unwrap();
+        union.merge(&grown, Merge::Sum).unwrap();
+        let mut shrunk = grown.clone();
+        shrunk.shrink_to_fit();
+        for mut filter in [shrunk, union] {
+            let is_small = filter.buckets() < grown.buckets();
+            assert!(is_small && filter.verify() == Ok(()), "{filter:?}");
+            let counts: u64 = keys::hashes(1, 50).map(|hash| filter.count(&at(hash))).sum();
+            assert_eq!(counts, 50, "{filter:?}");
+            assert!(keys::hashes(1, 25).all(|hash| filter.remove(&at(hash))));
+            let reported = keys::hashes(1, 50).filter(|&hash| filter.contains(&at(hash)));
+            assert_eq!(reported.count(), 25, "{filter:?}");
+        }
+    }
+}
+
+/// No table has room for so many keys whose addresses differ in their last bits alone, but their
+/// entries can share slots.
+#[test]
+fn filters_with_keys_that_are_alike_are_merged() {
+    let builder = CuckooFilter::builder(1000, 1e-5).growable();
+    let alike = |i: u64| at(splitmix64(1 << 50) & !0xff | i << 2);
+    let filters = [0..8, 8..16].map(|some: std::ops::Range<u64>| {
+        let mut filter = builder.build().unwrap();
+        insert(&mut filter, keys::hashes(1, 3000));
+        some.for_each(|i| filter.insert(&alike(i)).unwrap());
+        filter
+    });
+    for counts in [Merge::Sum, Merge::Max] {
+        let [mut union, other] = filters.clone();
+        union.merge(&other, counts).unwrap();
+        assert!((0..16).all(|i| union.contains(&alike(i))), "{union:?}");
+        assert!(counts == Merge::Max || (0..16).all(|i| union.remove(&alike(i))));
+        assert_eq!(union.verify(), Ok(()));
     }
 }
 
