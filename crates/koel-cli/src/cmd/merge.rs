@@ -31,7 +31,8 @@ Growable filters have room for any union. Without --grow, --keys must be the num
 union, or the first filter must be made growable (koel grow).
 
 A key that several filters have gets the sum of its counts, so that each copy can be removed again.
-With --max it gets the larger count, as in a union of sets. Copies beyond two take 16 bytes.
+So a file that is named twice counts twice. With --max a key gets the larger count, as in a union of
+sets. Copies beyond two take 16 bytes.
 
 Rates of grown filters add up: the union of 64 filters that have grown, each at 0.1%, is at up to
 6.4%. If all were built with --keys for the union, it keeps their --fpr.

@@ -57,16 +57,16 @@ pub(crate) fn write_patch(path: &Path, old: &Path, new: &Path) -> Result<Vec<u8>
     let (view, new_view) = (old_file.view()?, new_file.verified_view()?);
     let patch = view.patch_to(&new_view).map_err(|error| match error {
         PatchError::Incompatible { .. } | PatchError::Sizes { .. } => Failure::Usage(format!(
-            "no patch makes {} of {}: {error}; `koel build --like {}` builds such a filter, \
+            "no patch can turn {} into {}: {error}; `koel build --like {}` builds such a filter, \
                  of one built with --keys",
-            new.display(),
             old.display(),
+            new.display(),
             old.display()
         )),
         error @ PatchError::Sparse { .. } => Failure::Usage(format!(
-            "no patch makes {} of {}: {error}",
-            new.display(),
-            old.display()
+            "no patch can turn {} into {}: {error}",
+            old.display(),
+            new.display()
         )),
         error => patch_failure(&old_file, &view, path, error),
     })?;
@@ -93,6 +93,7 @@ pub(crate) fn patch_failure(
             keys: filter.len(),
             remedy: "nothing was written; use the whole new filter instead of a patch".to_owned(),
         },
+        PatchError::Message(error) => Failure::Usage(format!("{} is {error}", path.display())),
         error => {
             // Corrections are content, so who has some of his own has another filter.
             let is_corrected =

@@ -104,14 +104,22 @@ impl Builder<CuckooFilter> {
     ///   and such an entry takes a slot in both halves of each bucket that is split.
     ///
     /// Where it is known how far the filter will grow, [`grow_from`](Self::grow_from) makes a
-    /// smaller one: fingerprints get the bits that growth needs from the start, two or three fewer.
-    /// From a thousand keys to a million at 1 %, it takes 16.3 bits per key, and this one 19.6.
+    /// smaller one: fingerprints get the bits that growth needs from the start, some fewer. The
+    /// example shows a filter that grows from a thousand keys to a million at 1 %.
     ///
     /// ```
     /// let mut filter = koel::CuckooFilter::builder(1000, 0.001).growable().build()?;
     /// filter.try_extend(0_u64..100_000)?;
     /// assert!((0_u64..100_000).all(|key| filter.contains(&key)));
     /// assert!(filter.load_factor() > 0.85 && filter.false_positive_rate() < 0.00135);
+    ///
+    /// let (anywhere, to_a_million) = (
+    ///     koel::CuckooFilter::builder(1000, 0.01).growable(),
+    ///     koel::CuckooFilter::builder(1_000_000, 0.01).grow_from(1000),
+    /// );
+    /// let [anywhere, to_a_million] =
+    ///     [anywhere, to_a_million].map(|it| it.plan_grown(1_000_000).map(|it| it.bits_per_key));
+    /// assert!((19.9..20.0).contains(&anywhere?) && (15.2..15.3).contains(&to_a_million?));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]

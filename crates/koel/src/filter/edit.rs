@@ -16,8 +16,8 @@ impl CuckooFilter {
     /// repeat or somebody chose them for the same buckets.
     ///
     /// A [growable](Self::is_growable) filter grows instead. It fails only
-    /// * beyond 8 to 16 billion keys, where 32-bit bucket numbers end, and a quarter of that at
-    ///   rates near 1e-7;
+    /// * beyond its [`growth_limit`](Self::growth_limit) of several billion keys, where 32-bit
+    ///   bucket numbers end;
     /// * where one absent key in ten is reported present, which only a union of many filters
     ///   reaches;
     /// * where the system has no memory for more buckets.

@@ -26,9 +26,8 @@ use crate::filter::sizing;
 use crate::input::Inputs;
 use crate::output::{self, Lines};
 
-/// Distinct lines of a window that a growing filter has room for at first, in 4.5 MB. Starting so
-/// large, it grows to a billion at a rate of 1e-6 in slots of 32 bits; from fewer lines it would
-/// need 64.
+/// Distinct lines of a window that a growing filter has room for at first. Starting so large, it
+/// grows to a billion at a rate of 1e-6 in slots of 32 bits; from fewer lines it would need 64.
 const GROW_FROM: u64 = 1_000_000;
 
 /// Steps of a window unless other ones are given.
