@@ -62,7 +62,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         Section::Space => by_rate(one_size).map(|()| by_count(one_size)),
         Section::Load => by_load(usize::try_from(one_size)?, reps),
         Section::Growth => growth::run(&GrowthArgs {
-            keys: if args.quick { 20_000 } else { 64_000_000 },
+            keys: if args.quick { 20_000 } else { 16_000_000 },
             fpr: 0.001,
             only: Vec::new(),
             json: false,

@@ -19,7 +19,7 @@ use crate::subject::{Filter, Op, Subject};
 
 /// The least number of keys in a repetition, and the most lookups and deletes.
 pub(crate) const AT_LEAST: usize = 1_000_000;
-const QUERIES: usize = 16_000_000;
+const QUERIES: usize = 4_000_000;
 
 /// The load up to which inserts are timed, in percent.
 const TIMED_LOAD: usize = 95;
