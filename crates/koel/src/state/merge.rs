@@ -43,8 +43,7 @@ pub(super) enum Crowded {
     /// It is refused: a larger table may have room.
     Refuse,
     /// It shares the slot of a similar entry, if it can, and from then on both have the sum of
-    /// their counts. Of a filter that was built for a handful of keys, some entries have room in no
-    /// table.
+    /// their counts. No table has room for more than eight keys that differ in few bits.
     Share,
 }
 
