@@ -316,14 +316,11 @@ fn is_number(word: &str) -> bool {
 /// The text of a page with single spaces, without blocks of code, figures, comments and the numbers
 /// of lists.
 fn prose(page: &str) -> String {
-    let mut kept = String::new();
-    let (mut is_code, mut is_figure) = (false, false);
-    for line in page.lines() {
+    let (mut kept, mut is_figure) = (String::new(), false);
+    for line in lines_of_prose(page) {
         let text = line.trim_start();
         is_figure |= text.starts_with("<!-- figures:");
-        let is_fence = text.starts_with("```");
-        is_code ^= is_fence;
-        if !(is_code || is_fence || is_figure) {
+        if !is_figure {
             let number = text.split_once(". ").filter(|(mark, _)| mark.parse::<u32>().is_ok());
             kept.push_str(number.map_or(text, |(_, rest)| rest));
             kept.push(' ');
@@ -331,6 +328,16 @@ fn prose(page: &str) -> String {
         is_figure &= !text.starts_with("<!-- end of figures -->");
     }
     collapsed(&kept)
+}
+
+/// The lines of a page that are not in blocks of code.
+pub fn lines_of_prose(page: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    page.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
 }
 
 /// A text without inline code and the targets of links.

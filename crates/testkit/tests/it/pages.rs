@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
+use testkit::claims::lines_of_prose;
 use testkit::workspace::{root, sources};
 
 /// Pages at the root, where other files are not sources of this repository.
@@ -19,20 +20,9 @@ fn pages() -> BTreeMap<String, String> {
     pages
 }
 
-/// The text without what stands in blocks of code.
-fn prose(page: &str) -> String {
-    let mut is_code = false;
-    let lines = page.lines().filter(|line| {
-        let is_fence = line.trim_start().starts_with("```");
-        is_code ^= is_fence;
-        !is_code && !is_fence
-    });
-    lines.collect::<Vec<_>>().join("\n")
-}
-
 /// Where the links of a page lead, but for those with a scheme.
 fn targets(page: &str) -> Vec<String> {
-    let prose = prose(page);
+    let prose = lines_of_prose(page).collect::<Vec<_>>().join("\n");
     let links = prose.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     links.filter(|link| !link.contains("://")).map(str::to_owned).collect()
 }
@@ -42,7 +32,7 @@ fn targets(page: &str) -> Vec<String> {
 fn anchors(page: &str) -> Vec<String> {
     let mut anchors: Vec<String> = Vec::new();
     let mut times = BTreeMap::new();
-    for heading in prose(page).lines().filter(|line| line.starts_with('#')) {
+    for heading in lines_of_prose(page).filter(|line| line.starts_with('#')) {
         let text = heading.trim_start_matches('#').trim().to_lowercase();
         let kept = text.chars().filter(|char| char.is_alphanumeric() || " -_".contains(*char));
         let anchor: String = kept.map(|char| if char == ' ' { '-' } else { char }).collect();
