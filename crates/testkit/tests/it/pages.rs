@@ -69,6 +69,12 @@ fn complaint(pages: &BTreeMap<String, String>, path: &str, link: &str) -> Option
 }
 
 #[test]
+fn the_first_page_is_short() {
+    let lines = std::fs::read_to_string(root().join("README.md")).unwrap().lines().count();
+    assert!(lines <= 150, "README.md has {lines} lines");
+}
+
+#[test]
 fn links_lead_to_files_and_headings() {
     let pages = pages();
     let mut links = 0;
