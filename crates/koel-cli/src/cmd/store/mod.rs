@@ -21,7 +21,6 @@ mod keys;
 mod load;
 mod ls;
 mod name;
-#[cfg(unix)]
 mod put;
 mod reserve;
 mod rm;
