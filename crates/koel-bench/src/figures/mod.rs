@@ -26,6 +26,9 @@ use crate::{Failure, machine};
 /// The files of figures, from the root of the repository.
 const FOLDER: &str = "docs/figures";
 
+/// Lets `git diff` leave out changes of nothing but comments.
+const COMMENTS: &str = r"-I^\s*//";
+
 /// Where pages are that show figures.
 const PAGES: [&str; 6] =
     [".", "docs", "docs/benchmarks", "crates/koel-c", "crates/koel-python", "crates/koel-wasm/npm"];
@@ -127,7 +130,7 @@ fn check(root: &Path, figures: &BTreeMap<String, Figures>) -> Result<(), Failure
     if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n").into()) }
 }
 
-/// The names of those whose code has changed since they were measured.
+/// The names of those whose code has changed since they were measured, other than in comments.
 fn older_than_code(
     root: &Path,
     figures: &BTreeMap<String, Figures>,
@@ -135,7 +138,7 @@ fn older_than_code(
     let mut older = Vec::new();
     for (name, it) in figures {
         let since = format!("{}..HEAD", it.commit);
-        if !git(root, "log", &["--format=%h", "-1", &since], &it.code)?.is_empty() {
+        if !git(root, "diff", &["--shortstat", COMMENTS, &since], &it.code)?.is_empty() {
             older.push(name.clone());
         }
     }
