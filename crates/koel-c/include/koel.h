@@ -201,7 +201,7 @@ int koel_contains_hash(const struct koel_filter *filter, uint64_t hash);
 // Whether the host of a URL, or one of its parent domains, is in: 1, 0, or a koel_status below 0.
 // Where keys are texts, also whether the URL itself is.
 //
-// KOEL_LINES if the text has no host.
+// KOEL_LINES if the text has no host, and is not in itself.
 int koel_contains_url(const struct koel_filter *filter, const void *url, size_t len);
 
 // koel_contains() for many keys, some times as fast. `found[i]` is the answer for `keys[i]`.
@@ -228,10 +228,11 @@ enum koel_status koel_hash(const struct koel_filter *filter,
 
 // Adds a key unless the filter reports it. `added` says whether it was added; it may be NULL.
 //
-// A false positive is not added either, so remove only keys that were added. At most two searches
-// of 8192 slots each, and two steps of growth of 4096 buckets each.
+// A false positive is not added either, and is absent once the key whose entry it shares is
+// removed. So use koel_add_copy() if you will remove keys. At most two searches of 8192 slots
+// each, and two steps of growth of 4096 buckets each.
 //
-// KOEL_FULL if there is no room and it does not grow, KOEL_LINES, KOEL_MEMORY.
+// KOEL_FULL if there is no room and it cannot grow, KOEL_LINES, KOEL_MEMORY.
 enum koel_status koel_add(struct koel_filter *filter, const void *key, size_t len, bool *added);
 
 // koel_add() for a ready hash.
@@ -240,7 +241,8 @@ enum koel_status koel_add_hash(struct koel_filter *filter, uint64_t hash, bool *
 // koel_add() for each of `keys`, in order. `added[i]` says whether `keys[i]` was added.
 //
 // KOEL_FULL at the first key that finds no room. Those before it are in, and of a large filter
-// some after it: `added` says which. KOEL_LINES and KOEL_MEMORY: none is in.
+// some after it: `added` says which. KOEL_MEMORY: the same; none if there was no memory for their
+// hashes. KOEL_LINES: none is in.
 enum koel_status koel_add_many(struct koel_filter *filter,
                                const struct koel_key *keys,
                                size_t count,
@@ -248,7 +250,7 @@ enum koel_status koel_add_many(struct koel_filter *filter,
 
 // Adds a copy of a key, also of one that is in: it must be removed as often as it was added.
 //
-// KOEL_FULL if there is no room and it does not grow, KOEL_LINES, KOEL_MEMORY.
+// KOEL_FULL if there is no room and it cannot grow, KOEL_LINES, KOEL_MEMORY.
 enum koel_status koel_add_copy(struct koel_filter *filter, const void *key, size_t len);
 
 // koel_add_copy() for a ready hash.
@@ -256,8 +258,8 @@ enum koel_status koel_add_copy_hash(struct koel_filter *filter, uint64_t hash);
 
 // koel_add_copy() for each of `keys`, in order. `added` says how many were; it may be NULL.
 //
-// KOEL_FULL at the first key that finds no room: the `added` keys before it are in. KOEL_LINES and
-// KOEL_MEMORY: none is in.
+// KOEL_FULL and KOEL_MEMORY at the first key that finds no room: the `added` keys before it are
+// in. KOEL_LINES: none is in.
 enum koel_status koel_add_copies(struct koel_filter *filter,
                                  const struct koel_key *keys,
                                  size_t count,

@@ -237,7 +237,7 @@ pub extern "C" fn koel_contains_hash(filter: Option<&Filter>, hash: u64) -> c_in
 /// Whether the host of a URL, or one of its parent domains, is in: 1, 0, or a koel_status below 0.
 /// Where keys are texts, also whether the URL itself is.
 ///
-/// KOEL_LINES if the text has no host.
+/// KOEL_LINES if the text has no host, and is not in itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn koel_contains_url(
     filter: Option<&Filter>,
@@ -308,10 +308,11 @@ pub unsafe extern "C" fn koel_hash(
 
 /// Adds a key unless the filter reports it. `added` says whether it was added; it may be NULL.
 ///
-/// A false positive is not added either, so remove only keys that were added. At most two searches
-/// of 8192 slots each, and two steps of growth of 4096 buckets each.
+/// A false positive is not added either, and is absent once the key whose entry it shares is
+/// removed. So use koel_add_copy() if you will remove keys. At most two searches of 8192 slots
+/// each, and two steps of growth of 4096 buckets each.
 ///
-/// KOEL_FULL if there is no room and it does not grow, KOEL_LINES, KOEL_MEMORY.
+/// KOEL_FULL if there is no room and it cannot grow, KOEL_LINES, KOEL_MEMORY.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn koel_add(
     filter: Option<&mut Filter>,
@@ -342,7 +343,8 @@ pub extern "C" fn koel_add_hash(
 /// koel_add() for each of `keys`, in order. `added[i]` says whether `keys[i]` was added.
 ///
 /// KOEL_FULL at the first key that finds no room. Those before it are in, and of a large filter
-/// some after it: `added` says which. KOEL_LINES and KOEL_MEMORY: none is in.
+/// some after it: `added` says which. KOEL_MEMORY: the same; none if there was no memory for their
+/// hashes. KOEL_LINES: none is in.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn koel_add_many(
     filter: Option<&mut Filter>,
@@ -362,7 +364,7 @@ pub unsafe extern "C" fn koel_add_many(
 
 /// Adds a copy of a key, also of one that is in: it must be removed as often as it was added.
 ///
-/// KOEL_FULL if there is no room and it does not grow, KOEL_LINES, KOEL_MEMORY.
+/// KOEL_FULL if there is no room and it cannot grow, KOEL_LINES, KOEL_MEMORY.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn koel_add_copy(
     filter: Option<&mut Filter>,
@@ -383,8 +385,8 @@ pub extern "C" fn koel_add_copy_hash(filter: Option<&mut Filter>, hash: u64) -> 
 
 /// koel_add_copy() for each of `keys`, in order. `added` says how many were; it may be NULL.
 ///
-/// KOEL_FULL at the first key that finds no room: the `added` keys before it are in. KOEL_LINES and
-/// KOEL_MEMORY: none is in.
+/// KOEL_FULL and KOEL_MEMORY at the first key that finds no room: the `added` keys before it are
+/// in. KOEL_LINES: none is in.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn koel_add_copies(
     filter: Option<&mut Filter>,

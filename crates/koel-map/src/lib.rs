@@ -30,7 +30,8 @@ pub use iter::{Drain, IntoIter, Iter, IterMut};
 /// What methods without an error say when they panic.
 const NO_MEMORY: &str = "memory for the entries of a map";
 
-/// No memory for the entries of a map. The map is unchanged.
+/// No memory for the entries of a map. The map is unchanged, except that of
+/// [`try_extend`](CuckooMap::try_extend), which keeps the entries before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("no memory for a map of {entries} entries; remove entries, or use several smaller maps")]
 #[non_exhaustive]

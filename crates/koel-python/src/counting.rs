@@ -39,7 +39,7 @@ use crate::source::refuse_mapping;
 /// error_rate : float
 ///     The share of keys whose count is wrong in the full filter, above 0 and below 1.
 /// count_bits : int
-///     Bits of a count in its slot, 1 to 40. A larger count takes about 25 bytes more.
+///     Bits of a count in its slot, 1 to 40. A larger count takes about 30 bytes more.
 /// grow : bool
 ///     Grow beyond the capacity instead of raising `koel.Full`.
 /// grow_from : int, optional

@@ -61,7 +61,8 @@ use crate::source::refuse_mapping;
 ///
 /// **Remove only keys that were added**: the removal of another key may remove a key with the same
 /// fingerprint. Unless `multi=True`, `add` returns False for a key whose fingerprint is in already,
-/// and does not add it; so remove only keys for which `add` returned True.
+/// and does not add it: that key is absent once the other key is removed. So add keys with
+/// `multi=True` if you will remove some.
 ///
 /// Threads may share a filter. Lookups run side by side, and changes one after the other.
 #[pyclass(module = "koel", frozen, weakref)]

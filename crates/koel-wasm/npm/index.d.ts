@@ -58,8 +58,8 @@ export class CuckooFilter extends FilterReader {
    * Adds a key unless it is in, as `add` of a `Set` does. Returns whether it was added: true for a
    * new key. With `{ multi: true }` it adds a copy whatever is in, and returns true.
    *
-   * A new key that the filter reports, at the false-positive rate, is not added: false. So delete a
-   * key only as often as `add` returned true for it.
+   * A new key that the filter reports, at the false-positive rate, is not added: false. It is absent
+   * once the key whose entry it shares is deleted. So add keys with `multi` if you will delete some.
    * @throws {KoelError} with code `"full"` if it finds no room. Then nothing has changed.
    */
   add(key: Key, options?: Adding): boolean;
@@ -117,20 +117,20 @@ export class CuckooFilter extends FilterReader {
 
   /**
    * The patch that makes the content of `newer` of this filter: some 2 bytes a change. Both have the
-   * same settings and the same capacity, and have not grown.
+   * same settings and the same capacity; they may have grown.
    * @throws {KoelError} with code `"settings"` if no patch can be made of these filters, and
    * `"full"` if the new keys find no room in this one.
    */
   patchTo(newer: FilterReader): Uint8Array;
 
   /**
-   * Adds the keys of another filter that was built alike, also of another copy of this package. A key in both gets the larger count, as in
-   * a union of sets, or with `"sum"` the sum of both.
+   * Adds the keys of another filter that was built alike, also of another copy of this package. A
+   * key in both gets the larger count, as in a union of sets, or with `"sum"` the sum of both.
    * @throws {KoelError} with code `"settings"` unless both were built alike, `"full"` if the
    * union does not fit, and `"range"` if a count would pass 2^64 - 1. Then nothing has changed.
    */
   merge(other: FilterReader, options?: { counts?: "max" | "sum" }): this;
 
-  /** Removes all keys. */
+  /** Removes all keys and all corrections. The size stays. */
   clear(): void;
 }

@@ -14,7 +14,8 @@ export type Keys = Iterable<Key>;
 /**
  * What an exception of a batch has besides its message. The keys before the one that failed are
  * done, and no other. Keys of arrays and sets are checked before the first change, so one that is
- * not a key leaves everything as it was.
+ * not a key leaves everything as it was. Of a filter of lines, a text that gives no key (code
+ * `"lines"`) is found later: those before it may be done.
  */
 export interface Failed<Answers> {
   /** How many keys are done. */

@@ -371,7 +371,7 @@ impl MergeError {
 #[error("no memory for a copy of {bytes} bytes; free some memory")]
 #[non_exhaustive]
 pub struct MemoryError {
-    /// Bytes of the file image.
+    /// Bytes of the file image, or of what is computed.
     pub bytes: usize,
 }
 

@@ -58,7 +58,8 @@ macro_rules! face {
             }
 
             /// The probability that [`contains`](Self::contains) is true for an absent key, as the
-            /// table is now, 0 to 1. Repeated inserts of a key do not raise it. O(1).
+            /// table is now, 0 to 1. Repeated inserts of a key do not raise it, except in a maplet,
+            /// where each pair takes a slot. O(1).
             #[must_use]
             pub fn false_positive_rate(&self) -> f64 {
                 self.body.false_positive_rate()
@@ -71,7 +72,7 @@ macro_rules! face {
             }
 
             /// The size of the file image: header, buckets and counters. In memory the buckets take
-            /// as many bytes, and a counter takes about 25 bytes instead of 16.
+            /// as many bytes, and a counter takes about 30 bytes instead of 16.
             #[must_use]
             pub fn size_in_bytes(&self) -> usize {
                 self.body.size_in_bytes()
@@ -330,9 +331,9 @@ macro_rules! lasting_face {
         impl $Face {
             /// Moves the entries to the smallest table that holds them, but to none smaller than
             /// the one it was built with. An entry that growth has split in many keeps a slot for
-            /// each, so keys that are older than some ten doublings need a larger table than their
-            /// number. O(buckets), and needs the memory of both tables until it returns. Changes
-            /// nothing if there is no memory for the smaller table.
+            /// each, so a filter that has doubled often may need a larger table than its keys do.
+            /// O(buckets), and needs the memory of both tables until it returns. Changes nothing if
+            /// there is no memory for the smaller table.
             pub fn shrink_to_fit(&mut self) {
                 self.body.shrink_to_fit();
             }
@@ -389,7 +390,8 @@ macro_rules! counted_face {
             /// # Errors
             /// [`MergeError::Incompatible`](crate::MergeError::Incompatible) and
             /// [`MergeError::Sizes`](crate::MergeError::Sizes) if the filters differ in layout,
-            /// size, hash or route, and [`MergeError::NoMemory`](crate::MergeError::NoMemory).
+            /// size, hash, route or the first two application bytes, and
+            /// [`MergeError::NoMemory`](crate::MergeError::NoMemory).
             pub fn holds_the_same<T: $crate::state::store::Store>(
                 &self,
                 other: &$Face<T>,

@@ -44,7 +44,8 @@ Examples:
 Without --keys, koel counts the keys before it builds the filter. It reads files twice. Of a pipe
 it keeps 8 bytes per key until the end, above two million keys in an unnamed file in TMPDIR.
 
-With --grow, the filter takes any number of further keys (koel add), but is larger (koel plan).
+With --grow, the filter takes further keys (koel add), up to several billion, but is larger
+(koel plan).
 Without --keys, it then keeps its false-positive rate up to a billion distinct keys.
 If --fpr is too low for a filter that grows, the error names the lowest.
 

@@ -36,7 +36,7 @@ A key that was added is always found. An absent key is reported as present at th
 false-positive rate (see koel info), and so -v misses as many: one in a thousand at the usual rate.
 To miss none, build the filter with --never and the lines that will be checked.
 Before the first key is reported absent, koel verifies the checksum of the whole file, since damage
-can hide keys. With --no-verify, a filter of more than 16 MiB is only read where keys need it.
+can hide keys. With --no-verify, it does not, and a filter is only read where keys need it.
 
 Of a filter at an address, koel reads ranges of bytes, with a few requests for each key (--traffic).
 Any web server that serves ranges will do. The server learns which buckets a key may be in; with

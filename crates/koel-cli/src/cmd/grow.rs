@@ -24,7 +24,8 @@ Examples:
 
 The original keys are not needed.
 As the filter grows, its false-positive rate stays below 1.35 times the requested rate.
-A filter built with koel build --grow has wider fingerprints and keeps the requested rate.")]
+A filter built with koel build --grow, without --keys, has wider fingerprints and keeps the
+requested rate up to a billion distinct keys.")]
 pub(crate) struct Args {
     /// The filter file to change
     filter: PathBuf,

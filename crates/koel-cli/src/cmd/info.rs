@@ -24,7 +24,7 @@ use crate::web::{self, WebArgs, WebFilter};
 Examples:
   koel info domains.koel
   koel info --json domains.koel | jq .load_factor
-  koel info https://example.org/domains.koel     read only the header of it
+  koel info https://example.org/domains.koel     read its header and corrections only
 
 Exit codes: 0 the filter is intact, 2 it is damaged or cannot be read.")]
 pub(crate) struct Args {
@@ -76,7 +76,7 @@ fn report_of_web(args: &Args) -> Result<Report, Failure> {
         .json("corrections", remote.corrections())
         .row("beside the table", counted(remote.corrections(), "correction"))
         .json("intact", Value::Null)
-        .row("integrity", "not checked: only the header was read")
+        .row("integrity", "not checked: only the header and corrections were read")
         .json("requests", requests)
         .json("bytes", read)
         .row("traffic", filter.traffic_words());

@@ -27,8 +27,8 @@ Examples:
 
 Build all filters with --grow, or build all with the same --keys.
 --fpr, --prefer and --seed must be the same, too.
-Growable filters have room for any union. Without --grow, --keys must be the number of keys in the
-union, or the first filter must be made growable (koel grow).
+Growable filters have room for the union, up to several billion keys. Without --grow, --keys must
+be the number of keys in the union, or the first filter must be made growable (koel grow).
 
 A key that several filters have gets the sum of its counts, so that each copy can be removed again.
 So a file that is named twice counts twice. With --max a key gets the larger count, as in a union of

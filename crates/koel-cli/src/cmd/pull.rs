@@ -19,7 +19,8 @@ Examples:
   koel check domains.koel mail.log
   koel pull --snapshot redis://:PASSWORD@cache:6380/seen?db=2 -o seen.koel
 
-Needs a server with Koel's module. In a cluster, any node will do.
+Needs a server with Koel's module. In a cluster, name a node on the host that has the key; with
+--follow, any node will do.
 The file has the bytes of the filter in the server: `koel push` and `koel pull` change none.
 A filter that came from RedisBloom keeps RedisBloom's layout, and so cannot be pulled.
 

@@ -20,10 +20,11 @@ Examples:
   koel push --replace domains.koel redis://localhost/domains    when the list has changed
 
 Needs a server with Koel's module, which has the CF.* commands: Redis 7.0, Valkey 8 or Valkey 9.
-In a cluster, any node will do.
+In a cluster, name a node on the host that has the key; with --follow, any node will do.
 
 The filter appears in one step, when it is complete, so clients see the old one or the new one.
-Meanwhile its parts are in a key KEY.koel-part-*, which expires if koel is interrupted.
+Meanwhile its parts are in a key {KEY}.koel-part-* (KEY.koel-part-* if KEY has a hash tag), which
+expires if koel is interrupted.
 The server asks as koel check does: of a filter built with --ignore-case or --format hosts, an item
 becomes a key in the same way. Columns (--field) are not read there: an item is the key.
 

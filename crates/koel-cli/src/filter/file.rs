@@ -27,7 +27,8 @@ use crate::web;
 
 /// Bytes of the header of a filter.
 const HEADER_BYTES: u64 = 192;
-/// The checksum of filters of at most so many bytes is always checked. That takes about 3 ms.
+/// The checksum of filters of at most so many bytes is checked at once, unless nothing is to be
+/// checked. That takes about 3 ms.
 const CHECKED_AT_ONCE: usize = 16 << 20;
 
 /// The bytes of a filter, with the path for messages.

@@ -207,7 +207,7 @@ fn the_header_is_shown() {
     let web = Web::good(file);
     let shown = String::from_utf8(shell.ok(&format!("info {}", web.url)).out).unwrap();
     assert!(shown.contains("50,000 (built for 50,000)"), "{shown}");
-    assert!(shown.contains("not checked: only the header was read"), "{shown}");
+    assert!(shown.contains("not checked: only the header and corrections were read"), "{shown}");
     assert!(shown.contains("1 request, 192 B of"), "{shown}");
     let json = String::from_utf8(shell.ok(&format!("info --json {}", web.url)).out).unwrap();
     assert!(json.contains("\"intact\": null") && json.contains("\"keys\": 50000"), "{json}");

@@ -313,7 +313,7 @@ impl Archive {
     /// Writes the file with this name to `sink`. Returns its length in bytes.
     ///
     /// Each chunk is checked before it is written, and the whole at the end. After an error `sink`
-    /// may have got the start of the file. Memory: one chunk and one list.
+    /// may have got the start of the file. Memory: one chunk, and one list for each height.
     ///
     /// # Errors
     /// * [`ArchiveError::NoSuchName`], [`ArchiveError::IsFolder`].
@@ -329,7 +329,8 @@ impl Archive {
     /// does.
     ///
     /// # Errors
-    /// As [`export`](Self::export).
+    /// As [`export`](Self::export). [`ArchiveError::Broken`] also if the version was removed
+    /// meanwhile, and a collection, which does not wait here, has freed its chunks.
     pub fn export_entry(
         &self,
         name: impl AsRef<[u8]>,
@@ -350,7 +351,8 @@ impl Archive {
     /// Writes the file with this name to `path`. Returns its length in bytes.
     ///
     /// The bytes go to a temporary file in the same folder, which replaces `path` after all of them
-    /// were checked and are on disk. Until then, and after an error, `path` is not changed.
+    /// were checked and are on disk. Until then, and after an error, `path` is not changed, unless
+    /// only the sync of its folder failed.
     ///
     /// # Errors
     /// As [`export`](Self::export).

@@ -61,8 +61,9 @@ use crate::kernel::threads::{Signal, Threads};
 /// only if all are read-only ([`LogOptions::read_only`]). Keys and values have 0 bytes to 4 GiB.
 ///
 /// # Cost
-/// * `get` of a present key: one read of a file. `get` of an absent key: none, except in less than
-///   1 of 100,000 cases.
+/// * `get` of a present key: one read of a file, two for a record that is much longer than the
+///   average, and one more for each 64 KiB of a longer value. `get` of an absent key: none, except
+///   in less than 1 of 100,000 cases.
 /// * `put`: one write, or one for each 256 KiB of a value above 64 KiB. An overwrite also takes a
 ///   read.
 /// * All methods take `&self`. Reads of keys never wait for writes; an iteration begins after the
@@ -131,7 +132,7 @@ impl LogStore {
         Ok(())
     }
 
-    /// Returns the value of `key`. Takes one read of a file if there is one, none if not.
+    /// Returns the value of `key`: [what it costs](Self#cost).
     ///
     /// # Errors
     /// [`Error::Damaged`] if the record is not as it was written, and I/O errors.

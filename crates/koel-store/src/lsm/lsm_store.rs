@@ -204,10 +204,10 @@ impl LsmStore {
 
     /// Deletes all keys of a range.
     ///
-    /// Reads up to [`few_entries`](LsmOptions::few_entries) entries of the range, and deletes them
-    /// one by one if those are all; then other writes to the range can make it look again.
-    /// Otherwise it writes one record, whatever is in the range. Space comes back as that of other
-    /// deletions does: with merges, or with [`compact`](Self::compact).
+    /// Reads up to [`few_entries`](LsmOptions::few_entries) entries of the range, or 1 MiB, and
+    /// deletes them one by one if those are all; then other writes to the range can make it look
+    /// again. Otherwise, or if it has looked three times, it writes one record. Space comes back as
+    /// that of other deletions does: with merges, or with [`compact`](Self::compact).
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -328,8 +328,9 @@ impl LsmStore {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Damaged`], and I/O errors. Each entry can be such an error, too; then it is the
-    /// last one.
+    /// [`Error::Damaged`], and I/O errors. Each entry can be such an error, too. After
+    /// [`Error::Damaged`] the iterator normally goes on behind the damaged block; after any other
+    /// error it has ended.
     pub fn range<K: AsRef<[u8]>>(&self, keys: impl RangeBounds<K>) -> Result<Range, Error> {
         let (from, to) = bounds(&keys);
         let (state, sequence) = self.store.now();

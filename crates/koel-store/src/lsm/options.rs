@@ -142,7 +142,8 @@ impl LsmOptions {
     }
 
     /// Sets how many unsynced bytes of the log make a thread of the store sync it; 8 MiB by
-    /// default. As [`LogOptions::bytes_per_sync`](crate::LogOptions::bytes_per_sync).
+    /// default. So a power failure loses little of what was not synced. There is no such thread
+    /// without [`background`](Self::background).
     #[must_use]
     pub fn bytes_per_sync(mut self, bytes: u64) -> Self {
         self.bytes_per_sync = bytes;
@@ -161,7 +162,7 @@ impl LsmOptions {
     }
 
     /// Sets whether threads of the store write tables and merge them; true by default. If false,
-    /// the write that fills the memtable does so before it writes, in the same order every time.
+    /// a write that finds the memtable full does so before it writes, in the same order every time.
     #[must_use]
     pub fn background(mut self, on: bool) -> Self {
         self.background = on;
@@ -188,8 +189,8 @@ impl LsmOptions {
     }
 
     /// Sets how many entries a range may have to be deleted key by key, 1,000 by default.
-    /// [`delete_range`](super::LsmStore::delete_range) looks for so many. A range with more is
-    /// deleted with one record, which reads ask from then on until it is merged.
+    /// [`delete_range`](super::LsmStore::delete_range) looks for so many. A range with more, or
+    /// with more than 1 MiB, is deleted with one record, which reads ask until it is merged.
     #[must_use]
     pub fn few_entries(mut self, entries: usize) -> Self {
         self.few_entries = entries;

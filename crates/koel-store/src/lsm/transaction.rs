@@ -223,7 +223,8 @@ impl Transaction {
     ///
     /// # Errors
     /// [`Error::Conflict`], and then nothing was written: begin again with a new transaction.
-    /// Otherwise as [`LsmStore::write`](super::LsmStore::write).
+    /// [`Error::Damaged`] if what it reads again is damaged, and [`Error::RangesHeld`] if it
+    /// deletes ranges. Otherwise as [`LsmStore::write`](super::LsmStore::write).
     pub fn commit(self, durability: Durability) -> Result<(), Error> {
         let mut batch = Batch::new();
         for (keys, _) in self.deleted.iter() {

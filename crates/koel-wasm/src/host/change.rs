@@ -218,7 +218,7 @@ impl Host {
     /// Outputs the patch that makes the filter `new` of this one.
     ///
     /// # Errors
-    /// If both were not built alike, have grown, or the new keys find no room.
+    /// If both were not built alike, or the new keys find no room.
     pub fn patch_to(&mut self, handle: u32, new: u32) -> Result<(), Failure> {
         self.output = self.filter(handle)?.patch_to(self.filter(new)?)?;
         Ok(())

@@ -20,8 +20,8 @@ impl ConcurrentFilter {
     /// * Each key is copied as often as it was in the set at some moment of the call. That moment
     ///   may differ from key to key. A key whose insert returned before the call is in the copy,
     ///   unless another thread removed it.
-    /// * Lookups and inserts that find a free slot do not wait. Removes, counts, repeated inserts
-    ///   and inserts that move entries wait until the buckets are copied.
+    /// * Lookups, and [`insert`](Self::insert) of a new key into a free slot, do not wait. All else
+    ///   waits until the buckets are copied.
     ///
     /// ```
     /// let seen = koel::ConcurrentFilter::builder(1000, 0.001).build()?;

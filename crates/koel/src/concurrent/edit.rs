@@ -11,8 +11,8 @@ use crate::table::Put;
 use crate::table::search::{End, EvictionPath, Neighbourhood, Spares};
 
 impl ConcurrentFilter {
-    /// Adds a copy of `key`. O(1): examines up to 4096 slots, and starts again if another thread
-    /// changed a bucket first.
+    /// Adds a copy of `key`. O(1), or O(log n) of n counters: examines up to 8192 slots, and 4096
+    /// more before it fails. Starts again if another thread changed a bucket first.
     ///
     /// # Errors
     /// [`FullError`] if there is no room. Then the copy was not added and nothing was lost, though

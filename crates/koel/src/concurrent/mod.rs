@@ -97,9 +97,10 @@ const MOST_SEARCHES: u64 = 1024;
 /// * **Removes** are one compare-and-swap under a read lock. They wait while another thread moves
 ///   or counts an entry of their shard, one of 32 chosen by fingerprint. That takes a few hundred
 ///   nanoseconds.
-/// * **Repeated keys** and [`count`](Self::count) wait for each other in the same way.
-/// * During a [`snapshot`](Self::snapshot), everything waits except lookups and inserts of new keys
-///   into free slots.
+/// * **Repeated keys**, new ones of [`insert_unique`](Self::insert_unique) and
+///   [`count`](Self::count) wait for each other in the same way.
+/// * During a [`snapshot`](Self::snapshot), everything waits except lookups, and
+///   [`insert`](Self::insert) of new keys into free slots.
 ///
 /// It has no `refute`: each lookup that matches would search corrections while others change them.
 /// A [`CuckooFilter`](crate::CuckooFilter::refute) has it.
@@ -257,7 +258,7 @@ impl ConcurrentFilter {
         self.slots_in_use() as f64 / possible
     }
 
-    /// Bytes of the buckets in memory. Counters take about 25 bytes more each. For locks and
+    /// Bytes of the buckets in memory. Counters take about 30 bytes more each. For locks and
     /// searches see [the type](Self#size-and-false-positive-rate).
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {

@@ -33,7 +33,7 @@ impl CountingFilter {
 
 impl Builder<CountingFilter> {
     /// Bits of a count in its slot, 1 to 40. The default is 8. A key with a larger count has a
-    /// counter besides, of about 25 bytes.
+    /// counter besides, of about 30 bytes.
     #[must_use]
     pub fn count_bits(self, bits: u32) -> Self {
         self.with(|settings| settings.value_bits = bits)

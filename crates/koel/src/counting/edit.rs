@@ -5,8 +5,9 @@ use crate::Key;
 use crate::error::FullError;
 
 impl CountingFilter {
-    /// Raises the count of `key` by 1 and returns it. O(1) for a key that is in; for a new key it
-    /// reads at most 8192 slots.
+    /// Raises the count of `key` by 1 and returns it. O(1) for a key that is in, or O(log
+    /// [`distinct_counters`](Self::distinct_counters)) if it has a counter. For a new key it reads
+    /// at most 8192 slots, and in a filter that grows and has counters 16384.
     ///
     /// # Errors
     /// [`FullError`], and then no byte has changed. Up to [`capacity`](Self::capacity) distinct
@@ -17,7 +18,8 @@ impl CountingFilter {
         self.add(key, 1)
     }
 
-    /// Raises the count of `key` by `times` and returns it. O(1) for any number; 0 changes nothing.
+    /// Raises the count of `key` by `times` and returns it, at the cost of one
+    /// [`insert`](Self::insert). 0 changes nothing.
     ///
     /// # Errors
     /// As [`insert`](Self::insert), and [`FullError::Overflow`] if the sum of all counts would pass

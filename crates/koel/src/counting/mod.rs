@@ -37,7 +37,7 @@ use crate::state::store::{Borrowed, Owned, Store};
 ///
 /// # Or a `CuckooFilter`?
 /// A [`CuckooFilter`](crate::CuckooFilter) counts too: the second copy of a key takes a slot, and
-/// from the third on the key has a counter of some 25 bytes. It is smaller where fewer than one key
+/// from the third on the key has a counter of some 30 bytes. It is smaller where fewer than one key
 /// in 18 comes a third time. Where more do, a `CountingFilter` is smaller, and its inserts are
 /// faster.
 ///
@@ -52,7 +52,7 @@ use crate::state::store::{Borrowed, Owned, Store};
 /// # Cost
 /// Every operation reads two buckets. A count too large for its slot has a counter, in O(log
 /// [`distinct_counters`](Self::distinct_counters)). The first insert of a key into a nearly full
-/// filter reads some hundred more slots, at most 8192.
+/// filter reads some hundred more slots: at most 8192, or 16384 in one that grows and has counters.
 pub struct CountingFilter<S: Store = Owned> {
     pub(crate) body: Body<S::Bytes>,
 }

@@ -11,11 +11,12 @@ impl ExpiringFilter {
     /// at most some groups of 16 buckets.
     ///
     /// # Errors
-    /// [`FullError::Window`], and then nothing has changed, if the filter is full. That never
-    /// happens with at most [`capacity`](Self::capacity) distinct keys in each window, nor with
-    /// [`WhenFull::EvictOldest`](crate::WhenFull::EvictOldest). A filter that
-    /// [grows](Self::is_growable) returns it only where 32-bit bucket numbers end, and
-    /// [`FullError::NoMemory`] where the memory ends.
+    /// [`FullError::Window`], and then nothing has changed, if the filter is full. With at most
+    /// [`capacity`](Self::capacity) distinct keys in each window that happens only if more than
+    /// eight were chosen for one pair of buckets: see [`sip_key`](crate::Builder::sip_key). With
+    /// [`WhenFull::EvictOldest`](crate::WhenFull::EvictOldest) it never happens. A filter that
+    /// [grows](Self::is_growable) returns it only for such keys and where 32-bit bucket numbers
+    /// end, and [`FullError::NoMemory`] where the memory ends.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, FullError> {
         let address = self.body.address(key);
@@ -188,8 +189,9 @@ impl ExpiringFilter {
 
     /// Moves the entries to the smallest table that holds them, but to none smaller than the one it
     /// was built with: for a filter that [grew](Self::has_grown) with a burst of keys. O(buckets),
-    /// and needs the memory of both tables until it returns. Changes no answer; keeps the table if
-    /// there is no memory for the smaller one.
+    /// and needs the memory of both tables until it returns. Forgets no key. Entries lose bits for
+    /// which the smaller table has no room, so it may report absent keys that it did not before.
+    /// Keeps the table if there is no memory for the smaller one.
     pub fn shrink_to_fit(&mut self) {
         self.body.shrink_stamped();
     }

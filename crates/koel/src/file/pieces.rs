@@ -51,8 +51,9 @@ impl PiecePlan {
     /// ```
     ///
     /// # Errors
-    /// The first error of `pieces`; [`FileError::Piece`] or [`FileError::Io`]. What is not a
-    /// regular file, such as a pipe, is refused.
+    /// The first error of `pieces`; [`FileError::Piece`] or [`FileError::Io`]; or
+    /// [`FileError::Unsynced`], and then the new file is there. What is not a regular file, such as
+    /// a pipe, is refused.
     ///
     /// [`CuckooFilter::save`]: crate::CuckooFilter::save
     pub fn save<P: AsRef<[u8]>, E: From<FileError>>(

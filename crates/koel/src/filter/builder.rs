@@ -37,8 +37,8 @@ pub struct Plan {
     /// Bits per key of the capacity, everything included. In a filter that grows to its capacity,
     /// bits per key that it has room for at first.
     pub bits_per_key: f64,
-    /// Expected false-positive rate when the filter holds `capacity` distinct keys, after growth
-    /// where it grows. At most the rate given to the builder.
+    /// Expected false-positive rate with as many distinct keys as the builder's capacity, also in
+    /// a plan of a filter that grows further. At most the rate given to the builder.
     pub false_positive_rate: f64,
     /// About how many distinct keys the filter can grow to, if it is growable or is
     /// [made growable](CuckooFilter::make_growable). `None` if it can never grow.
@@ -63,7 +63,7 @@ impl CuckooFilter {
 }
 
 /// A filter of the keys, built for as many as there are, with a false-positive rate of 0.1 %. Takes
-/// 8 bytes a key until it is built.
+/// 8 bytes a key until it is built, and 16 if it has more than 2 MiB.
 ///
 /// ```
 /// let filter: koel::CuckooFilter = ["ada", "grace"].into_iter().collect();

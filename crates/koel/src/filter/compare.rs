@@ -296,8 +296,9 @@ impl<S: Store> CuckooFilter<S> {
     /// ```
     ///
     /// # Errors
-    /// [`MergeError::Incompatible`] if the filters differ in layout, size, hash or route: then
-    /// their entries cannot be compared.
+    /// [`MergeError::Incompatible`] and [`MergeError::Sizes`] if the filters differ in layout,
+    /// size, hash, route or the first two application bytes: then their entries cannot be compared.
+    /// [`MergeError::NoMemory`].
     pub fn compare<T: Store>(&self, other: &CuckooFilter<T>) -> Result<Comparison, MergeError> {
         let (ours, theirs) = (&self.body, &other.body);
         ours.check_alike(theirs)?;

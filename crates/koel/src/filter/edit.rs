@@ -6,8 +6,9 @@ use crate::state::edit::{COPIES, UNIQUE};
 use crate::{CuckooFilter, Key};
 
 impl CuckooFilter {
-    /// Adds a copy of `key`. O(1), whatever the keys: at most two searches, each of 8192 slots, and
-    /// two steps of growth, each of 4096 buckets. A key for which no way leads to an empty slot is
+    /// Adds a copy of `key`. O(1), or O(log [`distinct_counters`](Self::distinct_counters)) if it
+    /// has a counter. Whatever the keys, at most two searches, each of 8192 slots, and two steps of
+    /// growth, each of 4096 buckets. A key for which no way leads to an empty slot is
     /// kept in the stash: see [`stashed_keys`](Self::stashed_keys).
     ///
     /// # Errors

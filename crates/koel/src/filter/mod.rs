@@ -63,7 +63,8 @@ pub use pieces::{Part, Piece, PieceError, PiecePlan};
 /// each key, in order, and several times as fast, because they load the buckets of the coming keys
 /// ahead. They write the answer for `keys[i]` to element `i` of a slice that the caller passes.
 /// Where a change can fail, they stop at the first key that fails and return its error; the changes
-/// before it stay. Maplets and counting filters have the same methods in the same shape.
+/// before it stay. Maplets and counting filters have the same methods in the same shape. But
+/// [`refute_many`](Self::refute_many) is all or none, and returns a number.
 ///
 /// ```
 /// let mut filter = koel::CuckooFilter::with_capacity(1000);

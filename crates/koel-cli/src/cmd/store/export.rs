@@ -37,7 +37,8 @@ others stay. Folders that are read-only are made writable for the time of the ex
 A pattern without a slash matches the name of a file or folder at any depth. One with a slash
 matches the whole name, as koel store ls prints it; ** matches any number of folders. A folder
 that matches stands for all that is in it.
-A file appears only when every byte is checked. No symbolic link is followed.
+A file appears only when every byte is checked. Symbolic links in the path FILE are followed, and
+none below it.
 If killed before, koel may leave a .koel-* file in the folder, which the next export removes.
 
 Exit codes: 0 everything was restored, 1 something was not (named on standard error), 2 error.")]

@@ -182,7 +182,7 @@ impl Archive {
     /// # Errors
     /// [`ArchiveError::BadName`], [`ArchiveError::Overlap`], [`ArchiveError::BadChunking`],
     /// [`ArchiveError::Read`] if `path` itself cannot be read, and those of the store. There is no
-    /// new version then.
+    /// new version then, but perhaps after [`Error::InDoubt`](crate::Error::InDoubt).
     pub fn import_tree(
         &self,
         name: impl AsRef<[u8]>,
