@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::quantity::{self, bytes, counted};
 use http::Source;
 
-/// The most bytes that a batch of several keys fetches.
+/// The most bytes that are fetched at once: of exact answers, and for a batch of several keys.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// How a filter on a web server is asked.
@@ -65,6 +65,12 @@ impl WebFilter {
         let (source, header, size) = Source::open(url, &Remote::HEADER)?;
         let unreadable = |error| Failure::Image { path: url.to_owned(), error };
         let answers = Remote::tail(&header).map_err(unreadable)?;
+        let length = answers.end - answers.start;
+        if length > MOST_BYTES {
+            let length = bytes(length);
+            let sentence = format_args!("it has {length} of exact answers; download it");
+            return Err(source.failure(&sentence));
+        }
         let has_answers = !answers.is_empty();
         let tail = if has_answers { source.fetch(&[answers])?.concat() } else { Vec::new() };
         let remote = Remote::open(&header, &tail).map_err(unreadable)?;

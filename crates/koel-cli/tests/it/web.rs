@@ -188,6 +188,18 @@ fn exact_answers_are_read_first() {
     assert!(web.asked.lock().unwrap()[1].end == shell.read("set").len());
 }
 
+/// The header says how long they are, and a server may send any header.
+#[test]
+fn more_exact_answers_than_fit_into_memory_are_refused() {
+    let (shell, mut file) = shell();
+    file[22] = 12; // segment bits, so that there are slots for as many corrections
+    file[140..144].copy_from_slice(&40_000_000_u32.to_le_bytes());
+    testkit::image::reseal_header(&mut file);
+    let web = Web::good(file);
+    shell.run(&format!("check {} some", web.url)).fails("305.2 MiB of exact answers");
+    assert_eq!(web.requests(), 1);
+}
+
 #[test]
 fn lines_are_read_as_those_of_the_filter() {
     let shell = Shell::with("hosts", "0.0.0.0 ads.example.org\n0.0.0.0 B\u{fc}cher.example\n");
