@@ -27,7 +27,7 @@ pub(crate) struct ShapeArgs {
     #[arg(allow_negative_numbers = true)]
     pub(crate) keys: Option<u64>,
 
-    /// Optimise for size (small) or speed (fast, the default of dedup without --keys)
+    /// Optimise for size (small) or speed (fast, default of dedup without --keys)
     #[arg(long, value_enum, value_name = "WHAT", display_order = 40, hide_possible_values = true)]
     prefer: Option<Preference>,
 

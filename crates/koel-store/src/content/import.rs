@@ -40,7 +40,7 @@ impl Archive {
     /// # Errors
     /// [`ArchiveError::BadName`], [`ArchiveError::Overlap`], [`ArchiveError::BadChunking`],
     /// [`ArchiveError::Read`] from the source, and those of the store. There is no new version
-    /// then, but perhaps after [`Error::InDoubt`](crate::Error::InDoubt).
+    /// then, but perhaps after [`Error::InDoubt`].
     pub fn import(
         &self,
         name: impl AsRef<[u8]>,
