@@ -14,7 +14,8 @@ use koel_store::content::{
 };
 
 use super::database::{Access, Database};
-use super::name::{self, Patterns};
+use super::name;
+use super::patterns::Patterns;
 use crate::escape::escape;
 use crate::failure::{Failure, Outcome};
 use crate::progress::{Progress, Stdout};

@@ -22,7 +22,8 @@ use koel_store::content::{
 use serde_json::Value;
 
 use super::database::{Access, Database};
-use super::name::{self, Patterns};
+use super::name;
+use super::patterns::Patterns;
 use crate::escape::escape;
 use crate::failure::{Failure, Outcome, describe};
 use crate::progress::{Progress, Stdout};

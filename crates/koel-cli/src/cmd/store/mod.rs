@@ -21,6 +21,8 @@ mod keys;
 mod load;
 mod ls;
 mod name;
+#[cfg(unix)]
+mod patterns;
 mod put;
 mod reserve;
 mod rm;
