@@ -26,10 +26,9 @@ export interface Asking {
 
 /**
  * A filter on a web server, asked where it lies: its header and corrections are read once, and two
- * pages for a key. Any
- * server of static files that serves ranges will do, if it allows this site to read them; docs/REMOTE.md
- * of Koel has the headers for that, what a question costs, and what the server learns. The answers
- * are those of the whole filter: never false for a key that is in.
+ * pages for a key. Any server of static files that serves ranges will do, if it allows this site to
+ * read them; docs/REMOTE.md of Koel has the headers for that, what a question costs, and what the
+ * server learns. The answers are those of the whole filter: never false for a key that is in.
  *
  * ```js
  * const blocked = await RemoteFilter.open("https://example.org/list.koel");
