@@ -106,6 +106,24 @@ fn what_was_written_but_not_linked_is_not_found() -> Outcome {
     Ok(())
 }
 
+/// In the first filter, in the second, and beyond both.
+#[test]
+fn the_filters_have_all_keys_however_many_there_are() {
+    let keys = Keys::new(1 << 16);
+    let hash = |number: u64| hash_of(&number.to_le_bytes(), SEED);
+    let misses = || (1 << 20..(1 << 20) + 1_000).filter(|&number| !keys.may_have(hash(number)));
+    assert_eq!(misses().count(), 1_000, "an empty memtable has no key");
+    for number in 0..1 << 12 {
+        keys.insert(hash(number));
+        assert!(keys.may_have(hash(number)));
+        if [500, 1_500].contains(&number) {
+            assert!(misses().count() > 920, "{number}");
+        }
+    }
+    assert!((0..1 << 12).all(|number| keys.may_have(hash(number))));
+    assert_eq!(misses().count(), 0, "what was refused may be any key");
+}
+
 /// A key with a thousand versions does not make the way to other keys long.
 #[test]
 fn a_search_passes_few_versions_of_a_key() -> Outcome {
