@@ -115,6 +115,22 @@ fn a_link_may_be_lost_and_shares_the_bytes_of_its_file() {
 }
 
 #[test]
+fn a_file_that_is_removed_while_it_is_linked_is_counted_once() {
+    for _ in 0..500 {
+        let (folder, other) = (MemoryFolder::new(), MemoryFolder::new());
+        let names: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+        for name in &names {
+            folder.create(name).unwrap().write_at(&[1; 10], 0).unwrap();
+        }
+        let linked = std::thread::scope(|scope| {
+            scope.spawn(|| names.iter().for_each(|name| folder.remove(name).unwrap()));
+            names.iter().rev().filter(|name| folder.link(name, &other).is_ok()).count()
+        });
+        assert_eq!(folder.used(), 10 * linked as u64);
+    }
+}
+
+#[test]
 fn a_clone_is_independent() {
     let (folder, file) = folder_with_a_file();
     let _guard = folder.lock().unwrap();
