@@ -210,8 +210,7 @@ impl Folder for MemoryFolder {
     fn link(&self, name: &str, to: &(dyn Folder + 'static)) -> io::Result<()> {
         let to: &dyn Any = to;
         let to: &Self = to.downcast_ref().ok_or(io::ErrorKind::Unsupported)?;
-        // Open until it has the second name, or its space would be free in between, and once more
-        // later.
+        // The handle keeps the space of a file whose name is removed before it has the other one.
         let file = Handle::of(lock(&self.names).find(name)?);
         lock(&to.names).add(name, Arc::clone(&file.0))
     }

@@ -3,11 +3,11 @@
 //! Most reads look for keys that are not in the memtable, and a search of the list waits for memory
 //! at every step. A writer adds a key here before its entry can be found.
 //!
-//! The bytes of a memtable bound the number of keys, but for very short ones. Room for so many
-//! would mostly be empty, and a lookup in a larger filter waits longer. So a first filter has room
-//! for entries of usual length, and a second one is made for the rest when the first is full.
-//! Neither is there before a key is. Once the second refuses a key, because there are more after
-//! all or because their hashes collide on purpose, none is asked any more.
+//! The bytes of a memtable bound the number of keys, but for very short ones. One filter for so
+//! many would mostly be empty, and would take more of the processor's cache. So a first filter has
+//! room for entries of usual length, and a second one for the rest, once the first is full. Each is
+//! made for its first key. Once the second refuses a key, because there are more after all or
+//! because their hashes collide on purpose, every read searches the list.
 
 use std::sync::OnceLock;
 
@@ -28,7 +28,6 @@ const SHORTEST: u64 = 42;
 pub(super) struct Keys {
     /// The number of keys that each filter is made for.
     capacities: [u64; 2],
-    /// Each is made for its first key.
     filters: [OnceLock<ConcurrentFilter>; 2],
     /// How many of them have refused a key: once all have, every key may be there.
     full: Counter,
